@@ -1,0 +1,1 @@
+"""Hands: the only code that touches the world: etcd, Docker, HTTP, files, terminal, clock."""

@@ -1,0 +1,85 @@
+"""What a process is told when it starts. Units stand in the names."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from events.nodes import Device
+from events.units import Resources
+
+
+@attrs.frozen(kw_only=True)
+class ClusterConfig:
+    """Which cluster, and where its etcd is.
+
+    Attributes:
+        etcd: Endpoints as `host:port`.
+    """
+
+    cluster: str = "dorm"
+    etcd: tuple[str, ...] = ("127.0.0.1:2379",)
+
+
+@attrs.frozen(kw_only=True)
+class MasterConfig:
+    """One master.
+
+    Attributes:
+        lease_ttl_s: How long the leader may be silent before another takes over.
+        resync_s: How often everything is looked at again without any wake-up.
+        node_grace_s: How long a node's lease may be gone before the node counts as lost.
+        segment_events_max: A segment of the log is closed once it holds this many events.
+        segment_age_max_s: Or once it is this old.
+        snapshot_every: Events between two snapshots of the state.
+    """
+
+    name: str
+    cluster: ClusterConfig
+    listen_host: str = "127.0.0.1"
+    listen_port: int = 7070
+    lease_ttl_s: float = 5.0
+    resync_s: float = 5.0
+    node_grace_s: float = 10.0
+    segment_events_max: int = 5_000
+    segment_age_max_s: float = 3_600.0
+    snapshot_every: int = 1_000
+
+
+@attrs.frozen(kw_only=True)
+class MountSource:
+    """One entry of the operator's catalogue: a directory of this machine that specs may name."""
+
+    path: str
+    read_only: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class AgentConfig:
+    """One agent.
+
+    Attributes:
+        capacity: What containers may use of this machine.
+        docker_url: Of the engine; empty for Docker's own default.
+        network: Name of a user-defined Docker network that spans the nodes, or `host`.
+        mounts: The catalogue, by name.
+        state_dir: Where the agent keeps its journal, membership files and saved logs.
+        lease_ttl_s: How long the agent may be silent before its node key goes.
+        relist_s: How often Docker is listed without any wake-up.
+        progress_s: How often progress is read and the status written.
+    """
+
+    node_id: str
+    cluster: ClusterConfig
+    capacity: Resources
+    devices: tuple[Device, ...] = ()
+    labels: Mapping[str, str] = attrs.field(factory=dict)
+    address: str = "127.0.0.1"
+    listen_host: str = "127.0.0.1"
+    listen_port: int = 0
+    docker_url: str = ""
+    network: str = "dorm"
+    mounts: Mapping[str, MountSource] = attrs.field(factory=dict)
+    state_dir: str = "/var/lib/dorm"
+    lease_ttl_s: float = 10.0
+    relist_s: float = 5.0
+    progress_s: float = 1.0

@@ -1,0 +1,57 @@
+"""Every etcd key of Dorm, as functions. See docs/architecture.md for who writes which, and how."""
+
+from typing import Final
+
+ROOT: Final = "/dorm"
+
+
+class Keys:
+    """The keys of one cluster."""
+
+    def __init__(self, cluster: str) -> None:
+        """Take the cluster's name; clusters share nothing but etcd."""
+        self.root = f"{ROOT}/{cluster}"
+        self.segment_now = f"{self.root}/seg/cur"
+        self.events = f"{self.root}/ev/"
+        self.leader = f"{self.root}/leader"
+        self.nodes = f"{self.root}/node/"
+        self.desireds = f"{self.root}/desired/"
+        self.statuses = f"{self.root}/status/"
+        self.snapshot_latest = f"{self.root}/snap/latest"
+        self.masters = f"{self.root}/master/"
+
+    def segment(self, segment: int) -> str:
+        """Return the prefix of a segment's events."""
+        return f"{self.events}{segment:08d}/"
+
+    def event(self, segment: int, event_id: str) -> str:
+        """Return the key of one event."""
+        return f"{self.segment(segment)}{event_id}"
+
+    def producer(self, producer: str) -> str:
+        """Return the cursor of a producer."""
+        return f"{self.root}/prod/{producer}"
+
+    def submit(self, idempotency_key: str) -> str:
+        """Return the key that remembers a user's submit."""
+        return f"{self.root}/dd/{idempotency_key}"
+
+    def snapshot_chunk(self, revision: int, chunk: int) -> str:
+        """Return the key of one piece of a snapshot."""
+        return f"{self.root}/snap/{revision:020d}/{chunk:04d}"
+
+    def desired(self, node_id: str) -> str:
+        """Return the key of a node's desired document."""
+        return f"{self.desireds}{node_id}"
+
+    def node(self, node_id: str) -> str:
+        """Return the key that an agent holds by lease."""
+        return f"{self.nodes}{node_id}"
+
+    def status(self, node_id: str) -> str:
+        """Return the key of a node's latest status."""
+        return f"{self.statuses}{node_id}"
+
+    def master(self, name: str) -> str:
+        """Return the key by which a master announces its API address, by lease."""
+        return f"{self.masters}{name}"

@@ -1,0 +1,28 @@
+"""The ports: what masters and agents need of the world.
+
+Masters and agents take these protocols and nothing else, so the same code runs on real machines
+and, unchanged, in the seeded simulation (`tests/simulation`).
+"""
+
+from dorm.ports.clock import Clock, Randomness
+from dorm.ports.docker import ContainerSeen, Docker, Launch
+from dorm.ports.etcd import Compare, Delete, Etcd, Get, KeyValue, Lease, Put, TxnResult, WatchEvent
+from dorm.ports.files import Files
+
+__all__ = [
+    "Clock",
+    "Compare",
+    "ContainerSeen",
+    "Delete",
+    "Docker",
+    "Etcd",
+    "Files",
+    "Get",
+    "KeyValue",
+    "Launch",
+    "Lease",
+    "Put",
+    "Randomness",
+    "TxnResult",
+    "WatchEvent",
+]

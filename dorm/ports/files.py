@@ -1,0 +1,36 @@
+"""Files of one machine: the agent's journal, membership files, saved logs."""
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+
+class Files(Protocol):
+    """A directory tree. Paths are absolute; parents are made as needed."""
+
+    async def read(self, path: str) -> bytes | None:
+        """Return the content, or None when there is no such file."""
+        ...
+
+    async def write(self, path: str, data: bytes) -> None:
+        """Replace the content in one step: a reader sees the old or the new, durably."""
+        ...
+
+    async def append(self, path: str, data: bytes) -> None:
+        """Add to the end, durably."""
+        ...
+
+    async def make_dir(self, path: str) -> None:
+        """Make a directory and its parents. One that exists is no error."""
+        ...
+
+    async def remove(self, path: str) -> None:
+        """Remove a file or a whole directory. One that is not there is no error."""
+        ...
+
+    async def names(self, path: str) -> tuple[str, ...]:
+        """Return the names in a directory, sorted; nothing when there is no such directory."""
+        ...
+
+    async def save(self, path: str, chunks: AsyncIterator[bytes]) -> None:
+        """Write a stream to a file, replacing it."""
+        ...

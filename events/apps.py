@@ -1,0 +1,155 @@
+"""What a user submits, and what becomes of it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+from attrs.validators import ge, gt, in_, max_len, min_len
+
+from events.units import Resources, at_least_one_demand
+
+NAME_LENGTH_MAX: Final = 40  # leaves room for id, generation and rank in a 63-character host name
+CHECKPOINT_SIGNALS: Final = ("SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP")
+
+
+@attrs.frozen(kw_only=True)
+class Scale:
+    """How many equal containers an application may have while it runs: `min` to `max`."""
+
+    min: int = attrs.field(validator=ge(1))
+    max: int
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse bounds that no layout can meet."""
+        if self.max < self.min:
+            msg = f"max ({self.max}) is below min ({self.min})"
+            raise ValueError(msg)
+
+
+@attrs.frozen(kw_only=True)
+class CheckpointPolicy:
+    """How an application is asked to save its work before it is stopped.
+
+    Attributes:
+        signal: Sent to every container of the generation.
+        grace_ms: How long the containers may take from the signal to their exit.
+        path: Directory inside the container, below a writable mount; `$DORM_APP_ID` is replaced.
+            Empty for an application that saves nothing and starts from zero each time.
+    """
+
+    signal: str = attrs.field(default="SIGTERM", validator=in_(CHECKPOINT_SIGNALS))
+    grace_ms: int = attrs.field(default=120_000, validator=ge(1))
+    path: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Mount:
+    """A directory of the operator's catalogue, by its name there, and where the container sees it."""
+
+    name: str
+    target: str
+    read_only: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class RetryPolicy:
+    """How often, and after how long, a failed generation is started again.
+
+    The wait doubles from `backoff_ms` up to `backoff_max_ms`. Saved progress resets the count.
+    """
+
+    max: int = attrs.field(default=3, validator=ge(0))
+    backoff_ms: int = attrs.field(default=5_000, validator=ge(1))
+    backoff_max_ms: int = attrs.field(default=300_000, validator=ge(1))
+
+
+@attrs.frozen(kw_only=True)
+class AppSpec:
+    """What a user asks for: equal containers of one image, between `scale.min` and `scale.max`.
+
+    Attributes:
+        start: Exec-form command of the first generation.
+        resume: Command of every later generation; empty means `start` again.
+        resources: Demand of one container.
+        pids_max: Most processes and threads in one container.
+        weight: Share of the cluster relative to other applications.
+    """
+
+    name: str = attrs.field(validator=[min_len(1), max_len(NAME_LENGTH_MAX)])
+    image: str = attrs.field(validator=min_len(1))
+    start: tuple[str, ...] = attrs.field(validator=min_len(1))
+    resume: tuple[str, ...] = ()
+    resources: Resources = attrs.field(validator=at_least_one_demand)
+    pids_max: int = attrs.field(default=1024, validator=ge(1))
+    scale: Scale
+    weight: float = attrs.field(default=1.0, validator=gt(0))
+    env: Mapping[str, str] = attrs.field(factory=dict)
+    checkpoint: CheckpointPolicy = CheckpointPolicy()
+    mounts: tuple[Mount, ...] = ()
+    retry: RetryPolicy = RetryPolicy()
+
+
+@attrs.frozen(kw_only=True)
+class AppSubmitted:
+    """A user asked for an application. The id is unique for ever; the name is only a label."""
+
+    app_id: str = attrs.field(validator=[min_len(1), max_len(63)])
+    spec: AppSpec
+
+
+@attrs.frozen(kw_only=True)
+class AppChanged:
+    """A user set a new weight or new bounds; None leaves the old value."""
+
+    app_id: str
+    weight: float | None = attrs.field(default=None, validator=attrs.validators.optional(gt(0)))
+    scale: Scale | None = None
+
+
+@attrs.frozen(kw_only=True)
+class AppCancelRequested:
+    """A user wants the application to end. Its containers are stopped first."""
+
+    app_id: str
+
+
+@attrs.frozen(kw_only=True)
+class AppRetrying:
+    """A generation failed; the next one may start at `retry_at_ms` (UTC epoch), not before.
+
+    The failure was the `attempt`-th in a row (0 when it does not count: a lost node).
+    """
+
+    app_id: str
+    attempt: int
+    retry_at_ms: int
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class AppRequeued:
+    """The wait after a failure is over."""
+
+    app_id: str
+
+
+@attrs.frozen(kw_only=True)
+class AppCompleted:
+    """Every container ended by itself with exit code 0. Terminal."""
+
+    app_id: str
+
+
+@attrs.frozen(kw_only=True)
+class AppFailed:
+    """The retries are used up, or the failure is of a kind that no retry can cure. Terminal."""
+
+    app_id: str
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class AppCancelled:
+    """The application was cancelled and its last container is gone. Terminal."""
+
+    app_id: str

@@ -1,0 +1,79 @@
+"""Every event that exists, and its name on the wire.
+
+Classes may be renamed freely; wire names never. A changed meaning is a new version and an
+upcast, see `events.upcasts`.
+"""
+
+from typing import Final
+
+from events.apps import (
+    AppCancelled,
+    AppCancelRequested,
+    AppChanged,
+    AppCompleted,
+    AppFailed,
+    AppRequeued,
+    AppRetrying,
+    AppSubmitted,
+)
+from events.control import LeaderElected, SegmentSealed
+from events.generations import (
+    CheckpointRequested,
+    ContainerExited,
+    ContainerStarted,
+    GenerationStarted,
+    GenerationStopped,
+    StopRequested,
+)
+from events.layouts import LayoutDecided
+from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned
+
+Event = (
+    AppSubmitted
+    | AppChanged
+    | AppCancelRequested
+    | AppRetrying
+    | AppRequeued
+    | AppCompleted
+    | AppFailed
+    | AppCancelled
+    | NodeReported
+    | NodeLost
+    | NodeReturned
+    | NodeForgotten
+    | LayoutDecided
+    | GenerationStarted
+    | CheckpointRequested
+    | StopRequested
+    | ContainerStarted
+    | ContainerExited
+    | GenerationStopped
+    | LeaderElected
+    | SegmentSealed
+)
+
+CATALOG: Final[dict[str, type[Event]]] = {
+    "app.submitted/1": AppSubmitted,
+    "app.changed/1": AppChanged,
+    "app.cancel_requested/1": AppCancelRequested,
+    "app.retrying/1": AppRetrying,
+    "app.requeued/1": AppRequeued,
+    "app.completed/1": AppCompleted,
+    "app.failed/1": AppFailed,
+    "app.cancelled/1": AppCancelled,
+    "node.reported/1": NodeReported,
+    "node.lost/1": NodeLost,
+    "node.returned/1": NodeReturned,
+    "node.forgotten/1": NodeForgotten,
+    "layout.decided/1": LayoutDecided,
+    "generation.started/1": GenerationStarted,
+    "checkpoint.requested/1": CheckpointRequested,
+    "stop.requested/1": StopRequested,
+    "container.started/1": ContainerStarted,
+    "container.exited/1": ContainerExited,
+    "generation.stopped/1": GenerationStopped,
+    "leader.elected/1": LeaderElected,
+    "segment.sealed/1": SegmentSealed,
+}
+
+KIND_OF: Final[dict[type[Event], str]] = {event: kind for kind, event in CATALOG.items()}

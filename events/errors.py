@@ -1,0 +1,61 @@
+"""The errors of Dorm, named for what the caller does next."""
+
+
+class DormError(Exception):
+    """The root of every error that Dorm raises on purpose."""
+
+
+class Rejected(DormError):
+    """The request cannot be carried out as it stands: tell the user what to change.
+
+    Attributes:
+        field: Where in the request the fault lies, such as `scale.min`; empty when it is all of it.
+        value: What was given there, already short enough to print.
+        rule: The rule that it breaks, a sentence without a full stop.
+        hint: The way out, a sentence without a full stop.
+    """
+
+    def __init__(self, rule: str, *, field: str = "", value: str = "", hint: str = "") -> None:
+        """Keep the four parts, and join them into one message."""
+        self.field, self.value, self.rule, self.hint = field, value, rule, hint
+        where = f"{field}: " if field else ""
+        what = f"{value} " if value else ""
+        way_out = f" ({hint})" if hint else ""
+        super().__init__(f"{where}{what}{rule}{way_out}")
+
+
+class Conflict(Rejected):
+    """The request contradicts one that was accepted before, such as a reused idempotency key."""
+
+
+class NotFound(Rejected):
+    """The request names an application or a node that Dorm does not know."""
+
+
+class Fenced(DormError):
+    """Another master leads: stop acting as leader, and campaign again."""
+
+
+class Outdated(DormError):
+    """The write was guarded by a revision that has moved: read again, then decide again."""
+
+
+class Unavailable(DormError):
+    """A service did not answer in time: back off and try again. The outcome may be unknown."""
+
+
+class Compacted(DormError):
+    """A watch was overtaken by compaction: list again, then watch from there.
+
+    Attributes:
+        revision: The first revision that can still be watched.
+    """
+
+    def __init__(self, revision: int) -> None:
+        """Remember where the history that can be watched begins."""
+        self.revision = revision
+        super().__init__(f"the history before revision {revision} is compacted")
+
+
+class Corrupt(DormError):
+    """The history cannot be trusted: stop. Skipping what cannot be read would be another history."""

@@ -1,0 +1,49 @@
+"""An event with its envelope: who recorded it, when, why, and where it stands in the log."""
+
+import attrs
+
+from events.catalog import Event
+
+
+@attrs.frozen(kw_only=True)
+class Stamp:
+    """Who appends, and why.
+
+    Attributes:
+        at_ms: UTC epoch. For people only: no decision reads it.
+        actor: Such as `user/ann`, `master/m1`, `agent/n1`.
+        cause: What led here: a request id, or the id of another event.
+    """
+
+    at_ms: int
+    actor: str
+    cause: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Recorded:
+    """One event of the log.
+
+    Attributes:
+        event_id: `<producer>-<batch>-<index>`, unique for ever.
+        revision: etcd's revision of the transaction that wrote it; 0 while it is not written.
+        segment: The segment of the log that holds it.
+        previous: sha256 of the same producer's previous event, as encoded; empty for its first.
+    """
+
+    event_id: str
+    revision: int = 0
+    segment: int = 0
+    stamp: Stamp
+    previous: str = ""
+    event: Event
+
+    @property
+    def producer(self) -> str:
+        """Return the name of the process that appended the event."""
+        return self.event_id.rsplit("-", 2)[0]
+
+    @property
+    def position(self) -> tuple[int, str]:
+        """Return the sort key of the log: revision, then the order inside the transaction."""
+        return self.revision, self.event_id

@@ -1,0 +1,203 @@
+"""Everything Dorm knows at one position of the log, as one immutable value."""
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from events.apps import AppSpec
+from events.codec import digest, to_json
+from events.generations import Member
+from events.layouts import LayoutDecided, Partition
+from events.nodes import NodeReported
+from events.units import Resources
+
+
+@attrs.frozen(kw_only=True)
+class Exit:
+    """How one container ended. Fields as in `ContainerExited`."""
+
+    exit_code: int | None
+    reason: str
+    message: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Return whether this end is a failure when nobody asked for it."""
+        return self.reason != "exited" or self.exit_code != 0
+
+
+@attrs.frozen(kw_only=True)
+class Stop:
+    """A stop that was asked for.
+
+    Attributes:
+        cause: `resize`, `cancel` or `failure`.
+    """
+
+    cause: str
+    reason: str
+    revision: int
+
+
+@attrs.frozen(kw_only=True)
+class Generation:
+    """The containers that exist, or may exist, for one application.
+
+    Attributes:
+        started: Ranks that an agent has seen running.
+        exits: By rank; a rank in here is gone for good.
+    """
+
+    number: int
+    members: tuple[Member, ...]
+    started_revision: int
+    started: tuple[int, ...] = ()
+    exits: Mapping[int, Exit] = attrs.field(factory=dict)
+    stop: Stop | None = None
+
+    @property
+    def live(self) -> tuple[Member, ...]:
+        """Return the members that have not been seen gone."""
+        return tuple(member for member in self.members if member.rank not in self.exits)
+
+    @property
+    def first_failure(self) -> tuple[int, Exit] | None:
+        """Return rank and exit of the lowest failed rank, or None."""
+        failed = [(rank, exit_) for rank, exit_ in sorted(self.exits.items()) if exit_.failed]
+        return failed[0] if failed else None
+
+
+@attrs.frozen(kw_only=True)
+class Backoff:
+    """A wait after a failed generation."""
+
+    retry_at_ms: int
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """How an application ended. `kind` is `completed`, `failed` or `cancelled`."""
+
+    kind: str
+    reason: str
+    revision: int
+    at_ms: int
+
+
+@attrs.frozen(kw_only=True)
+class App:
+    """One application.
+
+    Attributes:
+        partition: What the newest layout grants it; the containers follow.
+        target_generation: The number that those containers carry; 0 before the first decision.
+        decided_reason: Why the layout granted this.
+        generation: The containers that exist now; an older number than the target while a resize
+            is under way.
+        last_generation: The highest number ever started.
+        failures: Failed generations in a row, without saved progress between them.
+        failure: The failure that lifecycle has not answered yet.
+        checkpoint_step: Step of the newest complete checkpoint that an agent reported.
+        failed_step: `checkpoint_step` at the last failure.
+        resizes: How often a running generation was stopped for another one.
+    """
+
+    app_id: str
+    spec: AppSpec
+    submitted_revision: int
+    submitted_at_ms: int
+    user: str
+    partition: Partition = attrs.field(factory=dict)
+    target_generation: int = 0
+    decided_reason: str = ""
+    generation: Generation | None = None
+    last_generation: int = 0
+    cancel_requested: bool = False
+    failures: int = 0
+    failure: str = ""
+    failure_counts: bool = True
+    backoff: Backoff | None = None
+    checkpoint_step: int | None = None
+    failed_step: int | None = None
+    resizes: int = 0
+    outcome: Outcome | None = None
+
+    @property
+    def phase(self) -> str:
+        """Return the one word that `dorm ps` shows."""
+        if self.outcome:
+            return self.outcome.kind
+        generation = self.generation
+        if generation is None:
+            if self.cancel_requested:
+                return "cancelling"
+            return "backoff" if self.backoff or self.failure else "pending"
+        if generation.stop:
+            return {"resize": "resizing", "cancel": "cancelling"}.get(
+                generation.stop.cause, "failing"
+            )
+        return "running" if len(generation.started) == len(generation.members) else "starting"
+
+    @property
+    def demand(self) -> Resources:
+        """Return the demand of one container."""
+        return self.spec.resources
+
+
+@attrs.frozen(kw_only=True)
+class Node:
+    """One machine. A lost node keeps its last report: its containers may well be running."""
+
+    report: NodeReported
+    lost: bool = False
+    reported_revision: int = 0
+
+    @property
+    def node_id(self) -> str:
+        """Return the node's name."""
+        return self.report.node_id
+
+
+@attrs.frozen(kw_only=True)
+class ClusterState:
+    """Everything Dorm knows at `revision`.
+
+    Attributes:
+        apps: Unfinished applications by id, in order of submission.
+        finished: The newest `FINISHED_KEPT` finished ones, oldest first.
+        nodes: Every node ever reported and not forgotten, by id.
+        open_parts: Parts of layout decisions whose last part is not there yet, by decision id.
+        leader: Name of the master that was elected last.
+        ignored: How many events made no sense when they came, by reason. The same everywhere.
+        seal: sha256 of the newest segment seal.
+        sealed_segment: Number of the newest sealed segment; -1 before the first.
+    """
+
+    revision: int = 0
+    apps: Mapping[str, App] = attrs.field(factory=dict)
+    finished: Mapping[str, App] = attrs.field(factory=dict)
+    nodes: Mapping[str, Node] = attrs.field(factory=dict)
+    open_parts: Mapping[str, tuple[LayoutDecided, ...]] = attrs.field(factory=dict)
+    leader: str = ""
+    epoch: int = 0
+    ignored: Mapping[str, int] = attrs.field(factory=dict)
+    seal: str = ""
+    sealed_segment: int = -1
+
+    def app(self, app_id: str) -> App | None:
+        """Return the application of that id, finished or not."""
+        return self.apps.get(app_id) or self.finished.get(app_id)
+
+
+def state_hash(state: ClusterState) -> str:
+    """Return the sha256 of a state, by which masters and auditors compare."""
+    return digest(to_json(state))
+
+
+def live_members(state: ClusterState) -> Iterator[tuple[App, Member]]:
+    """Yield every container that may exist somewhere, in order of submission and rank."""
+    for app in state.apps.values():
+        if app.generation is not None:
+            for member in app.generation.live:
+                yield app, member

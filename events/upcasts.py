@@ -1,0 +1,19 @@
+"""Old wire versions to present ones. Old events are never rewritten; they are read as new ones."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+Upcast = Callable[[msgspec.Raw], msgspec.Raw]
+
+UPCASTS: Final[dict[str, tuple[str, Upcast]]] = {}
+"""Old wire name to the next one, and the function that turns its data; one step a version."""
+
+
+def to_present(kind: str, data: msgspec.Raw) -> tuple[str, msgspec.Raw]:
+    """Return kind and data after every upcast that applies. Ends because versions only grow."""
+    while kind in UPCASTS:
+        kind, upcast = UPCASTS[kind][0], UPCASTS[kind][1]
+        data = upcast(data)
+    return kind, data

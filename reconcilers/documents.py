@@ -1,0 +1,94 @@
+"""The desired document of a node: which containers should exist there, and how they are run."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from events.apps import Mount
+from events.units import Resources
+
+
+@attrs.frozen(kw_only=True)
+class Peer:
+    """One container of a generation as its peers see it.
+
+    Attributes:
+        host: Container name on a bridge network, the node's address on the host's network.
+    """
+
+    rank: int
+    node_id: str
+    host: str
+    port: int
+
+
+@attrs.frozen(kw_only=True)
+class StopOrder:
+    """How a container is brought to its end: `signal`, then SIGKILL after `grace_ms`."""
+
+    signal: str
+    grace_ms: int
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class WantedContainer:
+    """One container that should exist on this node, or be brought to its end.
+
+    Absence from a document never means "stop": a container leaves the document only after its
+    exit is in the log.
+
+    Attributes:
+        started: An agent has reported it running, so it is never created a second time.
+        stop: None while it should run.
+        checkpoint_path: Inside the container, with the application's id filled in; or empty.
+        peers: The whole generation in rank order, this container included.
+    """
+
+    app_id: str
+    app_name: str
+    generation: int
+    rank: int
+    started: bool
+    stop: StopOrder | None
+    image: str
+    command: tuple[str, ...]
+    resume: bool
+    env: Mapping[str, str]
+    demand: Resources
+    pids_max: int
+    devices: tuple[str, ...]
+    mounts: tuple[Mount, ...]
+    checkpoint_path: str
+    grace_ms: int
+    port: int
+    peers: tuple[Peer, ...]
+
+    @property
+    def name(self) -> str:
+        """Return the container's name, which is its host name too."""
+        return container_name(self.app_id, self.generation, self.rank)
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Return what identifies the container in the whole cluster."""
+        return self.app_id, self.generation, self.rank
+
+
+@attrs.frozen(kw_only=True)
+class NodeDocument:
+    """All containers of one node.
+
+    Attributes:
+        revision: The position of the log that this content first followed from. It never goes
+            back; an agent ignores an older document.
+    """
+
+    node_id: str
+    revision: int
+    containers: tuple[WantedContainer, ...]
+
+
+def container_name(app_id: str, generation: int, rank: int) -> str:
+    """Return the name of a container; every generation has its own, since two may coexist."""
+    return f"{app_id}-g{generation}-w{rank}"
