@@ -1,0 +1,105 @@
+"""The desired document of each node: a projection of the state, and nothing else."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Final
+
+from events.generations import Member
+from events.state import App, ClusterState, Generation, live_members
+from reconcilers.documents import NodeDocument, Peer, StopOrder, WantedContainer, container_name
+
+CANCEL_GRACE_MS_MAX: Final = 10_000  # the work is not wanted any more, but a clean end is kinder
+FAILURE_GRACE_MS_MAX: Final = 3_000  # peers of a dead rank mostly hang: they will not save anything
+
+
+def documents(state: ClusterState) -> dict[str, NodeDocument]:
+    """Return the document of every node, by node id. Containers in order of submission and rank."""
+    wanted: defaultdict[str, list[WantedContainer]] = defaultdict(list)
+    peers: dict[str, tuple[Peer, ...]] = {}
+    for app, member in live_members(state):
+        generation = app.generation
+        assert generation is not None, "a live member belongs to a generation"
+        if app.app_id not in peers:
+            peers[app.app_id] = _peers(state, app, generation)
+        container = _container(app, generation, member, peers[app.app_id])
+        wanted[member.node_id].append(container)
+    return {
+        node_id: NodeDocument(
+            node_id=node_id, revision=state.revision, containers=tuple(wanted[node_id])
+        )
+        for node_id in sorted(state.nodes)
+    }
+
+
+def plan(state: ClusterState, stored: Mapping[str, NodeDocument]) -> tuple[NodeDocument, ...]:
+    """Return the documents to write: those that say something else than the stored ones.
+
+    A stored document from a later position is left alone: this reader is behind.
+    """
+    changed = []
+    for node_id, document in documents(state).items():
+        old = stored.get(node_id)
+        same = old is not None and old.containers == document.containers
+        ahead = old is not None and old.revision > document.revision
+        if not same and not ahead:
+            changed.append(document)
+    return tuple(changed)
+
+
+def _container(
+    app: App, generation: Generation, member: Member, peers: tuple[Peer, ...]
+) -> WantedContainer:
+    spec = app.spec
+    resume = generation.number > 1
+    return WantedContainer(
+        app_id=app.app_id,
+        app_name=spec.name,
+        generation=generation.number,
+        rank=member.rank,
+        started=member.rank in generation.started,
+        stop=_stop_order(app, generation),
+        image=spec.image,
+        command=(spec.resume or spec.start) if resume else spec.start,
+        resume=resume,
+        env=spec.env,
+        demand=spec.resources,
+        pids_max=spec.pids_max,
+        devices=member.devices,
+        mounts=spec.mounts,
+        checkpoint_path=spec.checkpoint.path.replace("$DORM_APP_ID", app.app_id),
+        grace_ms=spec.checkpoint.grace_ms,
+        port=member.port,
+        peers=peers,
+    )
+
+
+def _stop_order(app: App, generation: Generation) -> StopOrder | None:
+    stop = generation.stop
+    if stop is None:
+        return None
+    policy = app.spec.checkpoint
+    bound_ms = {"cancel": CANCEL_GRACE_MS_MAX, "failure": FAILURE_GRACE_MS_MAX}.get(
+        stop.cause, policy.grace_ms
+    )
+    return StopOrder(
+        signal=policy.signal, grace_ms=min(policy.grace_ms, bound_ms), reason=stop.cause
+    )
+
+
+def _peers(state: ClusterState, app: App, generation: Generation) -> tuple[Peer, ...]:
+    return tuple(
+        Peer(
+            rank=member.rank,
+            node_id=member.node_id,
+            host=_host(state, app, generation, member),
+            port=member.port,
+        )
+        for member in generation.members
+    )
+
+
+def _host(state: ClusterState, app: App, generation: Generation, member: Member) -> str:
+    node = state.nodes.get(member.node_id)
+    if node is not None and node.report.network == "host":
+        return node.report.address
+    return container_name(app.app_id, generation.number, member.rank)
