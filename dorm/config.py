@@ -29,7 +29,6 @@ class MasterConfig:
         resync_s: How often everything is looked at again without any wake-up.
         node_grace_s: How long a node's lease may be gone before the node counts as lost.
         segment_events_max: A segment of the log is closed once it holds this many events.
-        segment_age_max_s: Or once it is this old.
         snapshot_every: Events between two snapshots of the state.
     """
 
@@ -41,7 +40,6 @@ class MasterConfig:
     resync_s: float = 5.0
     node_grace_s: float = 10.0
     segment_events_max: int = 5_000
-    segment_age_max_s: float = 3_600.0
     snapshot_every: int = 1_000
 
 

@@ -1,0 +1,220 @@
+"""The master: a follower always, a leader at times."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+import structlog
+
+from dorm.config import MasterConfig
+from dorm.keys import Keys
+from dorm.log import snapshots
+from dorm.log.backoff import Backoff
+from dorm.log.etcd_log import EtcdLog
+from dorm.log.leadership import Leadership
+from dorm.log.tailer import Tailer
+from dorm.master.follower import Follower
+from dorm.master.presence import Presence
+from dorm.master.publisher import Publisher
+from dorm.master.term import Term
+from dorm.master.upkeep import Upkeep
+from dorm.ports import Clock, Etcd, Randomness
+from dorm.status import NodeStatus
+from events.codec import from_json
+from events.errors import Corrupt, Fenced, Unavailable
+from events.state import ClusterState
+
+_log = structlog.get_logger()
+
+TICK_S: Final = 1.0  # leases and waits are looked at this often, besides every move of the log
+UPKEEP_S: Final = 5.0
+SILENCE_S_MAX: Final = 10.0  # a follower that has not heard from etcd for longer is stale
+
+
+class Master:
+    """One master on its ports. It holds no truth: everything can be read from the log again."""
+
+    def __init__(
+        self,
+        config: MasterConfig,
+        *,
+        etcd: Etcd,
+        log: EtcdLog,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        self._config, self._etcd, self._event_log = config, etcd, log
+        self._clock, self._randomness = clock, randomness
+        self._keys = Keys(config.cluster.cluster)
+        tailer = Tailer(etcd, self._keys, log=log, clock=clock, randomness=randomness)
+        self._follower = Follower(tailer.batches, clock=clock)
+        self._leadership = Leadership(
+            etcd,
+            self._keys,
+            name=config.name,
+            ttl_s=config.lease_ttl_s,
+            clock=clock,
+            randomness=randomness,
+        )
+        self._statuses: Mapping[str, NodeStatus] = {}
+
+    # What the API sees (`dorm.api.view.View`)
+
+    def state(self) -> ClusterState:
+        """Return the newest folded state."""
+        return self._follower.state
+
+    def statuses(self) -> Mapping[str, NodeStatus]:
+        """Return what agents last said of the present, by node id."""
+        return self._statuses
+
+    def is_leader(self) -> bool:
+        """Return whether this master is in office, by its own clock."""
+        return self._leadership.still_mine()
+
+    async def wait_for(self, revision: int) -> None:
+        """Wait until the state has reached `revision`."""
+        await self._follower.wait_for(revision)
+
+    def healthy(self) -> bool:
+        """Return whether the state is fresh: etcd has answered a moment ago."""
+        silence_s = self._follower.silence_s()
+        return silence_s is not None and silence_s < SILENCE_S_MAX
+
+    # Running
+
+    async def run(self) -> None:
+        """Follow, and lead when it is this master's turn, for ever.
+
+        Raises:
+            ExceptionGroup: Of `Corrupt`: the log does not fold. The process must stop.
+        """
+        await self._start_from_snapshot()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follower.run(), name="follow")
+            tasks.create_task(self._read_statuses(), name="statuses")
+            tasks.create_task(self._lead_in_turn(), name="lead")
+
+    async def resign(self) -> None:
+        """Hand over at once, for a clean stop."""
+        await self._leadership.resign()
+
+    async def _start_from_snapshot(self) -> None:
+        backoff = Backoff(self._randomness)
+        while True:  # Ends when etcd answers; a master without etcd has nothing to do.
+            try:
+                await self._event_log.bootstrap()
+                snapshot = await snapshots.load(self._etcd, self._keys)
+            except Unavailable as error:
+                await self._pause("master.start_delayed", error, backoff)
+                continue
+            if snapshot is not None:
+                self._follower.state = snapshot
+            return
+
+    async def _lead_in_turn(self) -> None:
+        backoff = Backoff(self._randomness)
+        while True:  # Leads until it is cancelled.
+            try:
+                epoch = await self._leadership.campaign()
+                backoff.reset()
+                await self._lead(epoch)
+            except Fenced as error:
+                _log.warning("leader.fenced", error=str(error))
+                await self._leadership.resign()
+            except Unavailable as error:
+                await self._pause("leader.backing_off", error, backoff)
+
+    async def _lead(self, epoch: int) -> None:
+        """Work for one term. Returns when the lease is lost."""
+        term = self._new_term(epoch)
+        upkeep = Upkeep(
+            etcd=self._etcd,
+            keys=self._keys,
+            log=self._event_log,
+            follower=self._follower,
+            term=term,
+            segment_events_max=self._config.segment_events_max,
+            snapshot_every=self._config.snapshot_every,
+        )
+        moved = asyncio.Event()
+        self._follower.wake(moved)
+        keeper = asyncio.create_task(self._leadership.keep(), name="keep lease")
+        try:
+            await self._work(term, upkeep, moved)
+        finally:
+            self._follower.forget(moved)
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)
+
+    async def _work(self, term: Term, upkeep: Upkeep, moved: asyncio.Event) -> None:
+        backoff = Backoff(self._randomness)
+        begun, upkeep_at = False, self._clock.monotonic() + UPKEEP_S
+        while self._leadership.still_mine():
+            moved.clear()
+            try:
+                if not begun:
+                    await term.begin()
+                    begun = True
+                await term.reconcile(f"revision {self._follower.state.revision}")
+                if self._clock.monotonic() >= upkeep_at:
+                    await upkeep.run_once()
+                    upkeep_at = self._clock.monotonic() + UPKEEP_S
+                backoff.reset()
+            except Unavailable as error:
+                await self._pause("pass.backing_off", error, backoff)
+                continue
+            await _wait(moved, TICK_S)
+
+    def _new_term(self, epoch: int) -> Term:
+        return Term(
+            name=self._config.name,
+            epoch=epoch,
+            log=self._event_log,
+            follower=self._follower,
+            presence=Presence(
+                self._etcd, self._keys, clock=self._clock, grace_s=self._config.node_grace_s
+            ),
+            publisher=Publisher(self._etcd, self._keys, epoch=epoch),
+            clock=self._clock,
+            in_office=self._leadership.still_mine,
+        )
+
+    async def _read_statuses(self) -> None:
+        backoff = Backoff(self._randomness)
+        prefix = self._keys.statuses
+        while True:  # Reads until it is cancelled.
+            try:
+                found = await self._etcd.range(prefix)
+                self._statuses = {
+                    status.node_id: status
+                    for item in found.items
+                    if (status := _readable(item.value)) is not None
+                }
+                backoff.reset()
+                await self._clock.sleep(TICK_S)
+            except Unavailable as error:
+                await self._pause("statuses.stale", error, backoff)
+
+    async def _pause(self, what: str, error: Unavailable, backoff: Backoff) -> None:
+        wait_s = backoff.next_s()
+        _log.warning(what, error=str(error), retry_s=round(wait_s, 3))
+        await self._clock.sleep(wait_s)
+
+
+def _readable(raw: bytes) -> NodeStatus | None:
+    """Return a status; None for one of another version. Nothing is decided by a status."""
+    try:
+        return from_json(raw, NodeStatus)
+    except Corrupt as error:
+        _log.debug("status.ignored", error=str(error))
+        return None
+
+
+async def _wait(event: asyncio.Event, timeout_s: float) -> None:
+    """Wait for the event, or for the time."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
+    except TimeoutError:
+        return

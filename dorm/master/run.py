@@ -1,0 +1,65 @@
+"""Run a master as a process: wire the ports, serve the API, hand over at a clean stop."""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from dorm import etcd
+from dorm.api.agent_logs import HttpAgentLogs
+from dorm.api.logs import LogReader
+from dorm.api.routes import build
+from dorm.api.service import Service
+from dorm.clock import SystemClock, SystemRandomness
+from dorm.config import MasterConfig
+from dorm.keys import Keys
+from dorm.log.etcd_log import EtcdLog
+from dorm.master.master import Master
+from dorm.serving import listen, run_beside
+from events.errors import Corrupt
+
+_log = structlog.get_logger()
+
+INCARNATION_LENGTH: Final = 8
+EXIT_OK: Final = 0
+EXIT_CORRUPT: Final = 4
+
+
+def run_master(config: MasterConfig) -> int:
+    """Run until SIGTERM or SIGINT; return the exit code: 4 when the log is corrupt.
+
+    Raises:
+        Rejected: The configuration cannot be used.
+    """
+    return asyncio.run(_run(config))
+
+
+async def _run(config: MasterConfig) -> int:
+    listener = listen(config.listen_host, config.listen_port)
+    port = listener.getsockname()[1]
+    _log.info("master.listening", name=config.name, url=f"http://{config.listen_host}:{port}")
+    clock, randomness = SystemClock(), SystemRandomness()
+    keys = Keys(config.cluster.cluster)
+    client = etcd.connect(config.cluster.etcd)
+    incarnation = randomness.token(INCARNATION_LENGTH)
+
+    def log_of(part: str) -> EtcdLog:
+        return EtcdLog(client, keys, producer=f"{config.name}.{part}.{incarnation}")
+
+    master = Master(config, etcd=client, log=log_of("lead"), clock=clock, randomness=randomness)
+    api_log, agents = log_of("api"), HttpAgentLogs()
+    service = Service(
+        name=config.name, log=api_log, clock=clock, randomness=randomness, view=master
+    )
+    app = build(service, LogReader(master, log=api_log, agents=agents, clock=clock))
+    exit_code = EXIT_OK
+    try:
+        await run_beside(master.run(), app, listener)
+    except* Corrupt as group:
+        exit_code = EXIT_CORRUPT
+        _log.error("log.corrupt", errors=[str(error) for error in group.exceptions])
+    finally:
+        await master.resign()
+        await agents.close()
+        await client.close()
+    return exit_code

@@ -1,0 +1,103 @@
+"""One term of leadership: carry out the reconcilers until nothing is left to do."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import structlog
+
+from dorm.master.follower import Follower
+from dorm.master.presence import Presence
+from dorm.master.publisher import Publisher
+from dorm.ports import Clock
+from events.catalog import KIND_OF, Event
+from events.control import LeaderElected
+from events.errors import Unavailable
+from events.log import EVENTS_PER_APPEND_MAX, EventLog
+from events.recorded import Stamp
+from events.state import ClusterState
+from reconcilers import layout, lifecycle, membership, rollout
+
+_log = structlog.get_logger()
+
+PASSES_MAX: Final = 100  # far more than any chain of facts needs; past it, give other work a turn
+
+
+class Term:
+    """The leader's work under one epoch. A new term starts from nothing but the log."""
+
+    def __init__(  # noqa: PLR0913 - the ports and parts of one master
+        self,
+        *,
+        name: str,
+        epoch: int,
+        log: EventLog,
+        follower: Follower,
+        presence: Presence,
+        publisher: Publisher,
+        clock: Clock,
+        in_office: Callable[[], bool],
+    ) -> None:
+        self.epoch = epoch
+        self._name, self._event_log = name, log
+        self._follower, self._presence, self._publisher = follower, presence, publisher
+        self._clock, self._in_office = clock, in_office
+
+    async def begin(self) -> None:
+        """Record the election, and read the log up to it: from here on the state is complete."""
+        await self._settle()
+        await self._append((LeaderElected(master=self._name, epoch=self.epoch),), "election")
+
+    async def reconcile(self, cause: str) -> None:
+        """Append facts until every reconciler is satisfied, then publish the documents.
+
+        A pass may be run twice or end in the middle; the next one starts from the log again.
+
+        Raises:
+            Fenced: Another master leads.
+            Unavailable: etcd did not answer; what was being written is settled by the next pass.
+        """
+        await self._settle()
+        for _ in range(PASSES_MAX):
+            if not self._in_office():
+                msg = "this master's lease ran out by its own clock"
+                raise Unavailable(msg)
+            facts = await self._next_facts(self._follower.state)
+            if not facts:
+                break
+            await self._append(facts, cause)
+        written = await self._publisher.publish(self._follower.state)
+        if written:
+            _log.info("documents.published", nodes=list(written), cause=cause)
+
+    async def append_own(self, facts: Sequence[Event], cause: str) -> None:
+        """Append facts that the leader found by itself, such as a segment's seal."""
+        await self._append(facts, cause)
+
+    async def _next_facts(self, state: ClusterState) -> tuple[Event, ...]:
+        """Return what the first reconciler with something to do wants, from one state."""
+        node_ids = tuple(state.nodes)
+        return (
+            membership.plan(state, await self._presence.look(node_ids))
+            or lifecycle.plan(state, self._clock.now_ms())
+            or layout.plan(state)
+            or rollout.plan(state)
+        )
+
+    async def _append(self, facts: Sequence[Event], cause: str) -> None:
+        stamp = Stamp(at_ms=self._clock.now_ms(), actor=f"master/{self._name}", cause=cause)
+        for begin in range(0, len(facts), EVENTS_PER_APPEND_MAX):
+            some = facts[begin : begin + EVENTS_PER_APPEND_MAX]
+            revision = await self._event_log.append(some, stamp=stamp, fence=self.epoch)
+            _log.info(
+                "pass.changed",
+                revision=revision,
+                facts=[KIND_OF[type(e)] for e in some],
+                cause=cause,
+            )
+            await self._follower.wait_for(revision)
+
+    async def _settle(self) -> None:
+        """Find out what became of a write without an answer, and read at least up to it."""
+        revision = await self._event_log.settle()
+        if revision is not None:
+            await self._follower.wait_for(revision)
