@@ -81,6 +81,10 @@ class Master:
         silence_s = self._follower.silence_s()
         return silence_s is not None and silence_s < SILENCE_S_MAX
 
+    def events_read(self) -> int:
+        """Return how many events were folded since the start; a snapshot saves the rest."""
+        return self._follower.events_read
+
     # Running
 
     async def run(self) -> None:
@@ -121,9 +125,10 @@ class Master:
                 await self._lead(epoch)
             except Fenced as error:
                 _log.warning("leader.fenced", error=str(error))
-                await self._leadership.resign()
             except Unavailable as error:
                 await self._pause("leader.backing_off", error, backoff)
+            # Whatever ended the term: an office that is not let go of is never campaigned for.
+            await self._leadership.resign()
 
     async def _lead(self, epoch: int) -> None:
         """Work for one term. Returns when the lease is lost."""

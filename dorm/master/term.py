@@ -41,6 +41,7 @@ class Term:
         self._name, self._event_log = name, log
         self._follower, self._presence, self._publisher = follower, presence, publisher
         self._clock, self._in_office = clock, in_office
+        self._written = 0
 
     async def begin(self) -> None:
         """Record the election, and read the log up to it: from here on the state is complete."""
@@ -88,6 +89,7 @@ class Term:
         for begin in range(0, len(facts), EVENTS_PER_APPEND_MAX):
             some = facts[begin : begin + EVENTS_PER_APPEND_MAX]
             revision = await self._event_log.append(some, stamp=stamp, fence=self.epoch)
+            self._written = revision
             _log.info(
                 "pass.changed",
                 revision=revision,
@@ -97,7 +99,10 @@ class Term:
             await self._follower.wait_for(revision)
 
     async def _settle(self) -> None:
-        """Find out what became of a write without an answer, and read at least up to it."""
-        revision = await self._event_log.settle()
-        if revision is not None:
-            await self._follower.wait_for(revision)
+        """Find out what became of a write without an answer, and read up to the own last write.
+
+        A state without it would want the same again. The wait may fail again and again: a write
+        that was settled stays to be waited for.
+        """
+        self._written = max(self._written, await self._event_log.settle() or 0)
+        await self._follower.wait_for(self._written)

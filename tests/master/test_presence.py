@@ -1,0 +1,52 @@
+"""An absence counts only while the leader itself has looked without a gap."""
+
+from dorm.master.presence import GAP_S_MAX, Presence
+from tests.master.world import World, in_world
+
+NODES = ("n1", "n2")
+
+
+def test_a_node_without_a_lease_grows_absent_from_the_first_look_on() -> None:
+    """However long it was gone before this leader took office."""
+
+    async def test(world: World) -> None:
+        world.write(world.keys.node("n1"), b"here")
+        presence = Presence(world.etcd, world.keys, clock=world.clock, grace_s=10)
+
+        first = await presence.look(NODES)
+        await world.clock.sleep(1)
+        second = await presence.look(NODES)
+
+        assert {"n2": 0} == first.absent_ms
+        assert ["n2"] == list(second.absent_ms)
+        assert 1_000 <= second.absent_ms["n2"] < 1_200
+
+    in_world(test)
+
+
+def test_a_gap_in_looking_starts_every_timer_anew() -> None:
+    """A leader that was paused, or cut off from etcd, has not watched the absence."""
+
+    async def test(world: World) -> None:
+        presence = Presence(world.etcd, world.keys, clock=world.clock, grace_s=10)
+        await presence.look(NODES)
+        await world.clock.sleep(GAP_S_MAX + 0.1)
+
+        assert {"n1": 0, "n2": 0} == (await presence.look(NODES)).absent_ms
+
+    in_world(test)
+
+
+def test_a_node_that_comes_back_starts_from_nothing_the_next_time() -> None:
+    """Two short absences are not one long one."""
+
+    async def test(world: World) -> None:
+        presence = Presence(world.etcd, world.keys, clock=world.clock, grace_s=10)
+        await presence.look(("n1",))
+        await world.clock.sleep(1)
+        world.write(world.keys.node("n1"), b"here")
+        await presence.look(("n1",))
+
+        assert {} == (await presence.look(("n1",))).absent_ms
+
+    in_world(test)
