@@ -13,10 +13,16 @@ from tests.builders import BY_TEST, a_node, an_app
 from tests.master.world import World, in_world
 
 
-def a_master(world: World, name: str = "m1", **settings: int) -> Master:
+def a_master(
+    world: World, name: str = "m1", *, segment_events_max: int = 5_000, snapshot_every: int = 1_000
+) -> Master:
     """A master of this world."""
     config = MasterConfig(
-        name=name, cluster=ClusterConfig(cluster="test"), node_grace_s=3, **settings
+        name=name,
+        cluster=ClusterConfig(cluster="test"),
+        node_grace_s=3,
+        segment_events_max=segment_events_max,
+        snapshot_every=snapshot_every,
     )
     return Master(
         config,
@@ -130,8 +136,8 @@ def test_the_leader_cuts_and_seals_the_log_and_a_new_master_starts_from_a_snapsh
     """The log stays in pieces that can be read, and the start stays short."""
 
     async def test(world: World) -> None:
-        settings = {"segment_events_max": 10, "snapshot_every": 10}
-        running = asyncio.create_task(a_master(world, **settings).run())
+        master = a_master(world, segment_events_max=10, snapshot_every=10)
+        running = asyncio.create_task(master.run())
         user = world.log("user")
         for index in range(30):
             await user.submit(an_app(f"a{index}"), key=f"k{index}", stamp=BY_TEST)

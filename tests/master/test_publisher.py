@@ -83,7 +83,7 @@ def test_a_write_that_landed_late_is_noticed_and_read_again() -> None:
 
 
 def test_a_hundred_nodes_are_more_than_one_transaction_and_all_are_written() -> None:
-    """etcd takes 128 operations at once."""
+    """A transaction takes 128 operations."""
 
     async def test(world: World) -> None:
         state: ClusterState = state_of(*(a_node(f"n{index:03}") for index in range(100)))
