@@ -1,0 +1,5 @@
+"""`python -m dorm` is `dorm`."""
+
+from dorm.cli.main import main
+
+main()

@@ -1,0 +1,68 @@
+"""Errors to HTTP answers. Every answer that is no success has the same JSON shape."""
+
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from dorm.spec import SpecFaults
+from events.errors import Conflict, DormError, NotFound, Rejected, Unavailable
+
+RETRY_AFTER_S: Final = 1
+
+
+def shape(error: Rejected) -> dict[str, Any]:
+    """Return a refusal as JSON-shaped Python."""
+    return {
+        "field": error.field,
+        "value": error.value,
+        "rule": error.rule,
+        "hint": error.hint,
+        "message": str(error),
+    }
+
+
+def answer(error: Rejected, status: int) -> JSONResponse:
+    """Return a refusal as an answer; `faults` lists all that is wrong with a spec."""
+    body = shape(error)
+    if isinstance(error, SpecFaults):
+        body["faults"] = [shape(fault) for fault in error.faults]
+    return JSONResponse({"error": body}, status_code=status)
+
+
+async def on_rejected(_: Request, error: Exception) -> Response:
+    """Answer 404, 409 or 400."""
+    assert isinstance(error, Rejected)
+    if isinstance(error, NotFound):
+        return answer(error, 404)
+    return answer(error, 409 if isinstance(error, Conflict) else 400)
+
+
+async def on_unavailable(_: Request, error: Exception) -> Response:
+    """Answer 503: this master cannot tell now; another one, or a later try, can."""
+    assert isinstance(error, DormError)
+    refusal = Rejected(
+        f"the cluster's log does not answer: {error}",
+        hint="try again; with the same idempotency key nothing happens twice",
+    )
+    response = answer(refusal, 503)
+    response.headers["Retry-After"] = str(RETRY_AFTER_S)
+    return response
+
+
+async def on_http(request: Request, error: Exception) -> Response:
+    """Answer for a path or a method that does not exist."""
+    status = getattr(error, "status_code", 404)
+    rule = "is not possible here" if status == 405 else "is no path of this API"  # noqa: PLR2004 - HTTP's own number
+    refusal = Rejected(
+        rule, field=request.method, value=request.url.path, hint="the API is below /v1"
+    )
+    return answer(refusal, status)
+
+
+HANDLERS: Final = {
+    Rejected: on_rejected,
+    Unavailable: on_unavailable,
+    404: on_http,
+    405: on_http,
+}

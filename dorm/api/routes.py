@@ -1,0 +1,226 @@
+"""The HTTP form of `Service`. docs/api.md lists the routes for users."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from dorm.api import faults
+from dorm.api.logs import Choice, LogReader
+from dorm.api.lookup import find_app
+from dorm.api.service import EVENTS_PER_PAGE_MAX, Change, Service
+from dorm.api.shapes import Shape
+from dorm.spec import from_json_text, from_yaml
+from dorm.spec.document import DOCUMENT_BYTES_MAX
+from events.errors import Rejected
+
+KEY_LENGTH_MAX: Final = 128
+REVISION_MAX: Final = (1 << 63) - 1
+
+_KEY: Final = re.compile(r"[A-Za-z0-9._:-]+", re.ASCII)
+_USER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}", re.ASCII)
+_JSON_TYPE: Final = "application/json"
+
+
+def build(service: Service, logs: LogReader) -> Starlette:
+    """Return the ASGI application of one master."""
+    routes = Routes(service, logs)
+    return Starlette(
+        routes=[
+            Route("/v1/apps", routes.submit, methods=["POST"]),
+            Route("/v1/apps", routes.apps, methods=["GET"]),
+            Route("/v1/apps/{app}", routes.app, methods=["GET"]),
+            Route("/v1/apps/{app}", routes.change, methods=["PATCH"]),
+            Route("/v1/apps/{app}/cancel", routes.cancel, methods=["POST"]),
+            Route("/v1/apps/{app}/why", routes.why, methods=["GET"]),
+            Route("/v1/apps/{app}/logs", routes.logs, methods=["GET"]),
+            Route("/v1/nodes", routes.nodes, methods=["GET"]),
+            Route("/v1/nodes/{node}/forget", routes.forget, methods=["POST"]),
+            Route("/v1/events", routes.events, methods=["GET"]),
+            Route("/v1/status", routes.status, methods=["GET"]),
+            Route("/v1/state", routes.state, methods=["GET"]),
+        ],
+        exception_handlers=faults.HANDLERS,
+    )
+
+
+class Routes:
+    """One method for each route; no decision is made here."""
+
+    def __init__(self, service: Service, logs: LogReader) -> None:
+        self._service, self._logs = service, logs
+
+    async def submit(self, request: Request) -> Response:
+        """POST /v1/apps: the spec as YAML, or as JSON with that content type."""
+        body = await _body(request)
+        is_json = request.headers.get("content-type", "").startswith(_JSON_TYPE)
+        # Parsing 64 KiB of YAML takes a tenth of a second: too long for the master's loop.
+        spec = await asyncio.to_thread(from_json_text if is_json else from_yaml, body)
+        receipt = await self._service.submit(spec, key=_key(request), user=_user(request))
+        content = {
+            "id": receipt.app_id,
+            "revision": receipt.revision,
+            "duplicate": receipt.duplicate,
+        }
+        return JSONResponse(content, status_code=200 if receipt.duplicate else 201)
+
+    async def apps(self, request: Request) -> Response:
+        """GET /v1/apps?all=1."""
+        return JSONResponse({"apps": self._service.apps(finished=_flag(request, "all"))})
+
+    async def app(self, request: Request) -> Response:
+        """GET /v1/apps/{app}."""
+        return JSONResponse(self._service.app(request.path_params["app"]))
+
+    async def change(self, request: Request) -> Response:
+        """PATCH /v1/apps/{app}: any of weight, min, max."""
+        change = _change(await _body(request))
+        app = await self._service.change(request.path_params["app"], change, user=_user(request))
+        return JSONResponse(self._service.app(app.app_id))
+
+    async def cancel(self, request: Request) -> Response:
+        """POST /v1/apps/{app}/cancel."""
+        app = await self._service.cancel(request.path_params["app"], user=_user(request))
+        return JSONResponse(self._service.app(app.app_id), status_code=202)
+
+    async def why(self, request: Request) -> Response:
+        """GET /v1/apps/{app}/why."""
+        return JSONResponse(self._service.why(request.path_params["app"]))
+
+    async def logs(self, request: Request) -> Response:
+        """GET /v1/apps/{app}/logs?rank=&generation=&follow=1."""
+        app = find_app(self._service.state(), request.path_params["app"])
+        choice = Choice(
+            rank=_number(request, "rank"),
+            generation=_number(request, "generation"),
+            follow=_flag(request, "follow"),
+        )
+        # The choice is checked first: once a stream has begun, a fault gets no proper answer.
+        await self._logs.check(app.app_id, choice)
+        return _Stream(self._logs.read(app.app_id, choice))
+
+    async def nodes(self, _: Request) -> Response:
+        """GET /v1/nodes."""
+        return JSONResponse({"nodes": self._service.nodes()})
+
+    async def forget(self, request: Request) -> Response:
+        """POST /v1/nodes/{node}/forget."""
+        node_id = request.path_params["node"]
+        await self._service.forget_node(node_id, user=_user(request))
+        return JSONResponse({"id": node_id, "forgotten": True})
+
+    async def events(self, request: Request) -> Response:
+        """GET /v1/events?after=&limit=."""
+        after = _number(request, "after") or 0
+        limit = _number(request, "limit", low=1, high=EVENTS_PER_PAGE_MAX) or 100
+        return JSONResponse(await self._service.events(after=after, limit=limit))
+
+    async def status(self, _: Request) -> Response:
+        """GET /v1/status."""
+        return JSONResponse(self._service.status())
+
+    async def state(self, _: Request) -> Response:
+        """GET /v1/state: the bytes whose sha256 is the state hash."""
+        return Response(self._service.state_bytes(), media_type=_JSON_TYPE)
+
+
+class _Stream(StreamingResponse):
+    """Lines as they come; their source is closed at once when the user goes away."""
+
+    def __init__(self, lines: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(lines, media_type="text/plain; charset=utf-8")
+        self._lines = lines
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See `StreamingResponse`."""
+        async with aclosing(self._lines):
+            await super().__call__(scope, receive, send)
+
+
+async def _body(request: Request) -> bytes:
+    """Return the body, and stop reading one that is too large."""
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > DOCUMENT_BYTES_MAX:
+                break
+    except ClientDisconnect as error:
+        raise Rejected("ended before it was complete", field="body") from error
+    if len(body) > DOCUMENT_BYTES_MAX:
+        rule = f"is larger than {DOCUMENT_BYTES_MAX} bytes"
+        raise Rejected(rule, field="body", hint="keep data and scripts in the image or on a mount")
+    return bytes(body)
+
+
+def _key(request: Request) -> str:
+    key = request.headers.get("idempotency-key", "")
+    if not _KEY.fullmatch(key) or len(key) > KEY_LENGTH_MAX:
+        raise Rejected(
+            f"must be 1 to {KEY_LENGTH_MAX} letters, digits, dots, dashes, colons or _",
+            field="Idempotency-Key",
+            value=key[:KEY_LENGTH_MAX],
+            hint="send a new one for each application, and the same one when you try again",
+        )
+    return key
+
+
+def _user(request: Request) -> str:
+    user = request.headers.get("dorm-user", "anonymous")
+    if not _USER.fullmatch(user):
+        raise Rejected(
+            "must be 1 to 64 letters, digits, dots, dashes, @ or _",
+            field="Dorm-User",
+            value=user[:64],
+            hint="send your login name",
+        )
+    return user
+
+
+def _flag(request: Request, name: str) -> bool:
+    value = request.query_params.get(name, "0")
+    if value not in ("0", "1", "false", "true"):
+        raise Rejected("must be 0 or 1", field=name, value=value, hint=f"write {name}=1")
+    return value in ("1", "true")
+
+
+def _number(request: Request, name: str, *, low: int = 0, high: int = REVISION_MAX) -> int | None:
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,19}", text) or not low <= int(text) <= high:
+        rule = f"must be a whole number from {low} to {high}"
+        raise Rejected(rule, field=name, value=text[:40], hint=f"write {name}={max(low, 1)}")
+    return int(text)
+
+
+def _change(body: bytes) -> Change:
+    hint = 'send a JSON object with any of weight, min, max, such as {"weight": 2}'
+    try:
+        wanted: Any = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Rejected("is not valid JSON", field="body", hint=hint) from error
+    if not isinstance(wanted, dict) or not wanted or wanted.keys() - {"weight", "min", "max"}:
+        raise Rejected("must name weight, min or max and nothing else", field="body", hint=hint)
+    return Change(
+        weight=_json_number(wanted, "weight", float),
+        min=_json_number(wanted, "min", int),
+        max=_json_number(wanted, "max", int),
+    )
+
+
+def _json_number(wanted: Shape, name: str, kind: type[Any]) -> Any:  # noqa: ANN401 - int or float
+    value = wanted.get(name)
+    fits = isinstance(value, int | float if kind is float else int) and value is not True
+    if value is None or (fits and value is not False):
+        return value
+    word = "whole number" if kind is int else "number"
+    raise Rejected(f"must be a {word}", field=name, value=str(value)[:40], hint="without quotes")

@@ -1,0 +1,228 @@
+"""What the API can ask of a master: a few writes to the log, and reads of the view.
+
+Any master answers, leader or not: a submit is an event like any other, and every master folds the
+same log. A write is answered when this master's own view has it, so users read what they wrote.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from dorm.api import shapes
+from dorm.api.lookup import find_app, find_node
+from dorm.api.shapes import Shape
+from dorm.api.view import View
+from dorm.ports import Clock, Randomness
+from dorm.spec.parse import CONTAINERS_MAX, WEIGHT_MAX
+from events.apps import AppCancelRequested, AppChanged, AppSpec, AppSubmitted, Scale
+from events.catalog import Event
+from events.codec import to_plain
+from events.errors import Conflict, Rejected
+from events.log import EventLog, Receipt
+from events.nodes import NodeForgotten
+from events.recorded import Recorded, Stamp
+from events.snapshot import dump, state_hash
+from events.state import App, ClusterState
+from reconcilers import pending
+
+TOKEN_LENGTH: Final = 5
+EVENTS_PER_PAGE_MAX: Final = 1000
+
+
+@attrs.frozen(kw_only=True)
+class Change:
+    """New bounds or a new weight; None leaves the old value."""
+
+    weight: float | None = None
+    min: int | None = None
+    max: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Service:
+    """One master's answers to its users.
+
+    Every method that names an application takes an id, the beginning of one, or a name, and
+    raises `NotFound` or `Conflict` when that means none or several. Every write may raise
+    `Unavailable`, and may then be repeated safely.
+
+    Attributes:
+        name: Of the master.
+        log: The API's own, apart from the leader's, so that neither has to settle the other's
+            writes.
+    """
+
+    name: str
+    log: EventLog
+    clock: Clock
+    randomness: Randomness
+    view: View
+
+    # Writes
+
+    async def submit(self, spec: AppSpec, *, key: str, user: str) -> Receipt:
+        """Accept an application once per idempotency key.
+
+        Raises:
+            Conflict: The key was used for another application.
+        """
+        app_id = f"{spec.name}-{self.randomness.token(TOKEN_LENGTH)}"
+        receipt = await self.log.submit(
+            AppSubmitted(app_id=app_id, spec=spec),
+            key=key,
+            stamp=self._stamp(user, f"submit {key}"),
+        )
+        await self.view.wait_for(receipt.revision)
+        return receipt
+
+    async def cancel(self, wanted: str, *, user: str) -> App:
+        """Ask for the end of an application. Asking twice is no error.
+
+        Raises:
+            Conflict: It has already ended in another way.
+        """
+        app = find_app(self.view.state(), wanted)
+        if app.outcome and app.outcome.kind != "cancelled":
+            raise _ended(app)
+        if not app.cancel_requested:
+            await self._append([AppCancelRequested(app_id=app.app_id)], user, "cancel")
+        return self._again(app)
+
+    async def change(self, wanted: str, change: Change, *, user: str) -> App:
+        """Set a new weight or new bounds.
+
+        Raises:
+            Rejected: They are not possible.
+            Conflict: The application has ended.
+        """
+        app = find_app(self.view.state(), wanted)
+        if app.outcome:
+            raise _ended(app)
+        scale = _new_scale(app.spec.scale, change)
+        if change.weight is not None and not 0 < change.weight <= WEIGHT_MAX:
+            rule = f"must be above 0 and at most {WEIGHT_MAX:.0f}"
+            raise Rejected(rule, field="weight", value=str(change.weight), hint="1 is usual")
+        weight = None if change.weight is None else float(change.weight)
+        event = AppChanged(app_id=app.app_id, weight=weight, scale=scale)
+        await self._append([event], user, "set")
+        return self._again(app)
+
+    async def forget_node(self, node_id: str, *, user: str) -> None:
+        """Take an operator's word that a lost node is off for good.
+
+        Raises:
+            NotFound: There is no such node.
+            Conflict: It is not lost.
+        """
+        node = find_node(self.view.state(), node_id)
+        if not node.lost:
+            raise Conflict(
+                "is not lost",
+                field="node",
+                value=node_id,
+                hint="stop its agent and its containers first, and wait until dorm nodes says lost",
+            )
+        await self._append([NodeForgotten(node_id=node_id)], user, "forget")
+
+    # Reads
+
+    def apps(self, *, finished: bool) -> list[Shape]:
+        """Return the unfinished applications, and the finished ones too when asked."""
+        state, statuses = self.view.state(), self.view.statuses()
+        wanted = (*(state.finished.values() if finished else ()), *state.apps.values())
+        rows = [shapes.app_row(app, statuses) for app in wanted]
+        return sorted(rows, key=lambda row: (row["submitted_revision"], row["id"]))
+
+    def app(self, wanted: str) -> Shape:
+        """Return everything about one application."""
+        return shapes.app_page(find_app(self.view.state(), wanted), self.view.statuses())
+
+    def why(self, wanted: str) -> Shape:
+        """Return why the application is in the phase it is in, with numbers and a way out."""
+        state = self.view.state()
+        app = find_app(state, wanted)
+        reason = to_plain(pending.explain(state, app.app_id))
+        return {"id": app.app_id, "phase": app.phase, "revision": state.revision, **reason}
+
+    def nodes(self) -> list[Shape]:
+        """Return every node that is not forgotten."""
+        state, statuses = self.view.state(), self.view.statuses()
+        return [shapes.node_row(node, state, statuses) for _, node in sorted(state.nodes.items())]
+
+    async def events(self, *, after: int, limit: int) -> Shape:
+        """Return the events behind revision `after`; read on from `next`.
+
+        A revision's events are never split over pages, so a page may exceed `limit` by some.
+        """
+        page = await self.log.read(after=after)
+        some = _whole_revisions(page.recorded, limit)
+        cut = len(some) < len(page.recorded)
+        return {
+            "events": [shapes.event_row(recorded) for recorded in some],
+            "next": some[-1].revision if cut else page.through,
+            "at_end": page.at_end and not cut,
+        }
+
+    def status(self) -> Shape:
+        """Return how the cluster and this master are."""
+        state = self.view.state()
+        return {
+            "master": self.name,
+            "is_leader": self.view.is_leader(),
+            "leader": state.leader,
+            "epoch": state.epoch,
+            "healthy": self.view.healthy(),
+            "revision": state.revision,
+            "state_hash": state_hash(state),
+            "ignored": dict(sorted(state.ignored.items())),
+            **shapes.cluster_summary(state),
+        }
+
+    def state(self) -> ClusterState:
+        """Return the newest state that this master has folded."""
+        return self.view.state()
+
+    def state_bytes(self) -> bytes:
+        """Return the whole state as JSON; the sha256 of these bytes is the state hash."""
+        return dump(self.view.state())
+
+    def _stamp(self, user: str, cause: str) -> Stamp:
+        return Stamp(at_ms=self.clock.now_ms(), actor=f"user/{user}", cause=cause)
+
+    async def _append(self, events: Sequence[Event], user: str, cause: str) -> None:
+        revision = await self.log.append(events, stamp=self._stamp(user, cause))
+        await self.view.wait_for(revision)
+
+    def _again(self, app: App) -> App:
+        return self.view.state().app(app.app_id) or app
+
+
+def _new_scale(old: Scale, change: Change) -> Scale | None:
+    if change.min is None and change.max is None:
+        return None
+    low = old.min if change.min is None else change.min
+    high = old.max if change.max is None else change.max
+    if not 1 <= low <= CONTAINERS_MAX:
+        rule = f"must be from 1 to {CONTAINERS_MAX}"
+        raise Rejected(rule, field="min", value=str(low), hint="cancel it to end it")
+    if not low <= high <= CONTAINERS_MAX:
+        rule = f"must be from min, which is {low}, to {CONTAINERS_MAX}"
+        raise Rejected(rule, field="max", value=str(high), hint="set min and max together")
+    return Scale(min=low, max=high)
+
+
+def _ended(app: App) -> Conflict:
+    return Conflict(
+        f"has already {app.phase}" if app.phase == "failed" else f"is already {app.phase}",
+        field="app",
+        value=app.app_id,
+        hint="submit its spec again to start it anew",
+    )
+
+
+def _whole_revisions(recorded: tuple[Recorded, ...], limit: int) -> tuple[Recorded, ...]:
+    if len(recorded) <= limit:
+        return recorded
+    last = recorded[limit - 1].revision
+    return tuple(one for one in recorded if one.revision <= last)

@@ -1,0 +1,193 @@
+"""`dorm master` and `dorm agent`: options to a config, and the daemon run."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from dorm import logs
+from dorm.cli import parts
+from dorm.cli.session import ETCD_HINT, in_plain_words
+from dorm.config import AgentConfig, ClusterConfig, MasterConfig
+from dorm.spec.units import parse_cpu, parse_memory
+from events.nodes import Device
+from events.units import Resources
+
+_FAKE_GPU_BYTES: Final = 16 << 30
+
+
+def _daemon_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what both daemons have."""
+    for option in (
+        click.option("--log-json", is_flag=True, help="Log lines as JSON, for machines."),
+        click.option(
+            "--etcd",
+            default="127.0.0.1:2379",
+            show_default=True,
+            metavar="H:P,H:P",
+            help="Members of etcd, as many as there are.",
+        ),
+        click.option("--cluster", default="dorm", show_default=True, help="Name of the cluster."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.option("--name", required=True, help="Of this master; every master has another.")
+@click.option("--listen", default="127.0.0.1:7070", show_default=True, metavar="HOST:PORT")
+@click.option(
+    "--lease-ttl",
+    type=click.FloatRange(1, 60),
+    default=5.0,
+    show_default=True,
+    help="Seconds that a silent leader stays in office.",
+)
+@click.option(
+    "--segment-events",
+    type=click.IntRange(10, 100_000),
+    default=5_000,
+    show_default=True,
+    help="Events after which a segment of the log is closed.",
+)
+@_daemon_options
+def master(  # noqa: PLR0913 - one for each option
+    *,
+    name: str,
+    listen: str,
+    lease_ttl: float,
+    segment_events: int,
+    cluster: str,
+    etcd: str,
+    log_json: bool,
+) -> None:
+    """Run a master in the foreground: it serves the API, and decides while it leads.
+
+    Run two or three, each on a machine of its own; one leads, the others take over.
+
+    \b
+    Example:
+      dorm master --name m1 --etcd 10.0.0.1:2379,10.0.0.2:2379 --listen 10.0.0.1:7070
+    """  # noqa: D301 - \b is click's mark for text that keeps its lines
+    from dorm.master.run import run_master  # noqa: PLC0415 - clients need not load it
+
+    logs.set_up(json=log_json)
+    with in_plain_words(no_answer_hint=ETCD_HINT):
+        host, port = parts.host_and_port(listen, option="--listen")
+        config = MasterConfig(
+            name=parts.name(name, option="--name"),
+            cluster=_cluster(cluster, etcd),
+            listen_host=host,
+            listen_port=port,
+            lease_ttl_s=lease_ttl,
+            segment_events_max=segment_events,
+        )
+        code = run_master(config)
+    raise click.exceptions.Exit(code)
+
+
+@click.command()
+@click.option("--node", required=True, help="Name of this machine in the cluster.")
+@click.option("--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT")
+@click.option("--state-dir", default="/var/lib/dorm", show_default=True, metavar="DIR")
+@click.option("--cpus", help="Cpus that containers may use.  [default: all of them]")
+@click.option("--memory", help="Memory that containers may use.  [default: nine tenths of it]")
+@click.option("--fake-gpus", type=click.IntRange(0, 64), default=0, help="Pretend to have GPUs.")
+@click.option("--label", "labels", multiple=True, metavar="K=V", help="May be given several times.")
+@click.option("--docker", default="", metavar="URL", help="Of the engine.  [default: Docker's own]")
+@click.option(
+    "--network",
+    default="dorm",
+    show_default=True,
+    help="A Docker network that spans the nodes, or host.",
+)
+@click.option(
+    "--address",
+    default="127.0.0.1",
+    show_default=True,
+    help="By which containers on other nodes reach this machine.",
+)
+@click.option(
+    "--mount",
+    "mounts",
+    multiple=True,
+    metavar="NAME=PATH[:ro]",
+    help="A directory that specs may mount by this name. May be given several times.",
+)
+@_daemon_options
+def agent(*, log_json: bool, **options: Any) -> None:  # noqa: ANN401 - click's own
+    """Run the agent of this machine in the foreground: it runs containers, and reports.
+
+    Containers outlive the agent: a new one finds them by their labels and goes on.
+
+    \b
+    Example:
+      dorm agent --node n1 --etcd 10.0.0.1:2379 --address 10.0.0.5 --listen 10.0.0.5:7071 \\
+        --mount data=/srv/data:ro --mount ckpt=/srv/ckpt
+    """  # noqa: D301 - \b is click's mark for text that keeps its lines
+    from dorm.agent.run import run_agent  # noqa: PLC0415 - clients need not load it
+
+    logs.set_up(json=log_json)
+    with in_plain_words(no_answer_hint=ETCD_HINT):
+        code = run_agent(agent_config(**options))
+    raise click.exceptions.Exit(code)
+
+
+def agent_config(  # noqa: PLR0913 - one for each option
+    *,
+    node: str,
+    cluster: str,
+    etcd: str,
+    listen: str,
+    state_dir: str,
+    cpus: str | None,
+    memory: str | None,
+    fake_gpus: int,
+    labels: tuple[str, ...],
+    docker: str,
+    network: str,
+    address: str,
+    mounts: tuple[str, ...],
+) -> AgentConfig:
+    """Return the config that the options of `dorm agent` describe.
+
+    Raises:
+        Rejected: An option is not what it should be.
+    """
+    host, port = parts.host_and_port(listen, option="--listen")
+    node_id = parts.name(node, option="--node")
+    devices = tuple(
+        Device(uuid=f"FAKE-{node_id}-{index}", model="fake", memory_bytes=_FAKE_GPU_BYTES)
+        for index in range(fake_gpus)
+    )
+    return AgentConfig(
+        node_id=node_id,
+        cluster=_cluster(cluster, etcd),
+        capacity=Resources(
+            cpu_milli=parse_cpu(cpus, field="--cpus") if cpus else (os.cpu_count() or 1) * 1000,
+            memory_bytes=parse_memory(memory, field="--memory") if memory else _most_memory(),
+            gpu_count=fake_gpus,
+        ),
+        devices=devices,
+        labels=dict(parts.label(label) for label in labels),
+        address=address,
+        listen_host=host,
+        listen_port=port,
+        docker_url=docker,
+        network=network,
+        mounts=dict(parts.mount(mount) for mount in mounts),
+        state_dir=str(Path(state_dir).absolute()),
+    )
+
+
+def _cluster(cluster: str, etcd: str) -> ClusterConfig:
+    return ClusterConfig(
+        cluster=parts.name(cluster, option="--cluster"), etcd=parts.endpoints(etcd)
+    )
+
+
+def _most_memory() -> int:
+    """Return nine tenths of the machine's memory; the rest is for the system and the agent."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 10 * 9

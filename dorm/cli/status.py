@@ -1,0 +1,51 @@
+"""`dorm status`."""
+
+from typing import Any
+
+import click
+
+from dorm.cli.output import pairs
+from dorm.cli.session import Session, talks_to_masters
+from events.text import memory
+
+
+@click.command()
+@talks_to_masters
+def status(session: Session) -> None:
+    """Show the cluster at a glance: leader, log, room, applications by phase.
+
+    \b
+    Example:
+      dorm status
+    """  # noqa: D301 - \b is click's mark for text that keeps its lines
+    answer = session.client.status()
+    if session.out.as_json:
+        session.out.json(answer)
+        return
+    nodes, used, total = answer["nodes"], answer["used"], answer["total"]
+    leads = "itself" if answer["is_leader"] else answer["leader"] or "nobody yet"
+    session.out.print(
+        pairs(
+            [
+                ("Master", f"{answer['master']}, led by {leads}"),
+                ("Log", f"revision {answer['revision']}{_stale(answer)}"),
+                ("State", answer["state_hash"][:16]),
+                ("Nodes", f"{nodes['ready']} ready, {nodes['lost']} lost"),
+                ("Cpus", f"{used['cpu_milli'] / 1000:g} of {total['cpu_milli'] / 1000:g} used"),
+                (
+                    "Memory",
+                    f"{memory(used['memory_bytes'])} of {memory(total['memory_bytes'])} used",
+                ),
+                ("Gpus", f"{used['gpu_count']} of {total['gpu_count']} used"),
+                ("Apps", _apps(answer["apps"])),
+            ]
+        )
+    )
+
+
+def _stale(answer: dict[str, Any]) -> str:
+    return "" if answer["healthy"] else ", STALE: this master does not hear from etcd"
+
+
+def _apps(apps: dict[str, int]) -> str:
+    return ", ".join(f"{count} {phase}" for phase, count in apps.items()) or "none"

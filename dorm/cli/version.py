@@ -1,0 +1,43 @@
+"""`dorm version`."""
+
+import platform
+from importlib import metadata
+
+import click
+
+from dorm.cli.output import Output, pairs
+from dorm.cli.session import output_option
+
+DISTRIBUTION = "dorm-cluster"
+
+
+def dorm_version() -> str:
+    """Return the version of the installed distribution."""
+    try:
+        return metadata.version(DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's own
+    """Print the version for `dorm --version`, and end."""
+    if value:
+        click.echo(f"dorm {dorm_version()}")
+        ctx.exit()
+
+
+@click.command()
+@output_option
+def version(output: str) -> None:
+    """Print the versions of Dorm and Python.
+
+    \b
+    Example:
+      dorm version -o json
+    """  # noqa: D301 - \b is click's mark for text that keeps its lines
+    versions = {"dorm": dorm_version(), "python": platform.python_version()}
+    out = Output(as_json=output == "json")
+    if out.as_json:
+        out.json(versions)
+    else:
+        out.print(pairs(versions.items()))

@@ -1,0 +1,359 @@
+"""The API over HTTP: what programs rely on."""
+
+import hashlib
+from typing import Any
+
+import httpx
+import pytest
+
+from dorm.spec import from_yaml, to_plain
+from dorm.status import NodeStatus, Progress
+from events.apps import AppCancelRequested, AppChanged, AppSubmitted, Scale
+from events.log import MemoryLog
+from events.nodes import NodeForgotten
+from tests.api.world import World, a_ready_node
+from tests.builders import (
+    a_generation,
+    a_layout,
+    an_app,
+    app_completed,
+    container_exited,
+    container_started,
+    node_lost,
+)
+from tests.spec.texts import a_text
+
+
+def submit(http: httpx.Client, text: str = a_text(), key: str = "k1") -> httpx.Response:
+    """Submit a YAML spec."""
+    return http.post("/v1/apps", content=text, headers={"Idempotency-Key": key})
+
+
+def error_of(answer: httpx.Response, status: int) -> dict[str, Any]:
+    """Return the error of an answer that must have this status."""
+    assert answer.status_code == status, answer.text
+    error: dict[str, Any] = answer.json()["error"]
+    assert {"field", "value", "rule", "hint", "message"} <= error.keys()
+    return error
+
+
+def test_a_submit_makes_an_application_with_an_id_of_its_own(
+    world: World, http: httpx.Client
+) -> None:
+    """Names may repeat; ids never do."""
+    answer = submit(http)
+
+    assert (answer.status_code, answer.json()) == (
+        201,
+        {"id": "digits-t0001", "revision": 1, "duplicate": False},
+    )
+    assert world.events == [AppSubmitted(app_id="digits-t0001", spec=from_yaml(a_text()))]
+    assert world.log.recorded[0].stamp.actor == "user/ann"
+
+
+def test_a_submit_that_comes_again_makes_no_second_application(
+    world: World, http: httpx.Client
+) -> None:
+    """A client whose answer was lost must be able to ask again."""
+    submit(http)
+
+    again = submit(http)
+
+    assert (again.status_code, again.json()["id"]) == (200, "digits-t0001")
+    assert len(world.events) == 1
+
+
+def test_a_key_that_was_used_for_another_spec_is_a_conflict(http: httpx.Client) -> None:
+    """Returning the first application would hide that the second was never made."""
+    submit(http)
+
+    error = error_of(submit(http, a_text(weight="2")), 409)
+
+    assert error["value"] == "k1"
+
+
+def test_json_is_taken_too(http: httpx.Client) -> None:
+    """Programs write JSON; the fields are the same."""
+    spec = to_plain(from_yaml(a_text()))
+
+    answer = http.post("/v1/apps", json=spec, headers={"Idempotency-Key": "k"})
+
+    assert answer.status_code == 201
+
+
+def test_all_faults_of_a_spec_come_in_one_answer(world: World, http: httpx.Client) -> None:
+    """And nothing is submitted."""
+    error = error_of(submit(http, a_text(name=None, weight="0")), 400)
+
+    assert [fault["field"] for fault in error["faults"]] == ["name", "weight"]
+    assert error["field"] == "name"
+    assert world.events == []
+
+
+@pytest.mark.parametrize("key", ["", "a b", "ü", "x" * 129, "a/b"])
+def test_a_submit_needs_a_sound_key(http: httpx.Client, key: str) -> None:
+    """The key becomes part of a key of etcd."""
+    headers = [(b"Idempotency-Key", key.encode())]
+
+    answer = http.post("/v1/apps", content=a_text(), headers=headers)
+
+    assert error_of(answer, 400)["field"] == "Idempotency-Key"
+
+
+def test_a_body_without_end_is_refused_early(http: httpx.Client) -> None:
+    """A master that reads whatever comes can be filled up by one request."""
+    error = error_of(submit(http, "x" * 200_000), 400)
+
+    assert error["field"] == "body"
+
+
+def test_an_odd_user_name_is_refused(http: httpx.Client) -> None:
+    """It would go into the history for ever."""
+    answer = http.post("/v1/apps/a/cancel", headers={"Dorm-User": "a b\tc"})
+
+    assert error_of(answer, 400)["field"] == "Dorm-User"
+
+
+def test_a_log_that_does_not_answer_is_a_503_with_a_time_to_wait(
+    world: World, http: httpx.Client
+) -> None:
+    """The submit may have been written: the client must try again with the same key."""
+    world.view.behind = True
+
+    answer = submit(http)
+
+    error_of(answer, 503)
+    assert answer.headers["Retry-After"] == "1"
+    world.view.behind = False
+    assert submit(http).json() == {"id": "digits-t0001", "revision": 1, "duplicate": True}
+
+
+def test_unknown_paths_and_methods_answer_in_json(http: httpx.Client) -> None:
+    """A client that parses errors must not meet HTML."""
+    assert error_of(http.get("/v1/nothing"), 404)["value"] == "/v1/nothing"
+    assert error_of(http.delete("/v1/apps"), 405)["field"] == "DELETE"
+
+
+def test_applications_are_listed_unfinished_first_of_all(http: httpx.Client, world: World) -> None:
+    """The usual question is what runs now; the past is asked for."""
+    world.happen(a_ready_node(), an_app("old"), app_completed("old"), an_app("new"))
+
+    now = http.get("/v1/apps").json()["apps"]
+    every = http.get("/v1/apps?all=1").json()["apps"]
+
+    assert [app["id"] for app in now] == ["new"]
+    assert [(app["id"], app["phase"]) for app in every] == [
+        ("old", "completed"),
+        ("new", "pending"),
+    ]
+
+
+def test_an_application_shows_its_containers_and_progress(http: httpx.Client, world: World) -> None:
+    """Everything that `dorm show` prints comes from here."""
+    world.happen(
+        a_ready_node("n1"),
+        a_ready_node("n2"),
+        an_app("a", max=2),
+        a_layout({"a": {"n1": 1, "n2": 1}}),
+        a_generation("a", "n1", "n2"),
+        container_started("a", rank=0, node_id="n1"),
+        container_exited("a", rank=1, node_id="n2", exit_code=1),
+    )
+    progress = Progress(generation=1, step=70, total=100, loss=0.5)
+    world.view.told["n1"] = NodeStatus(node_id="n1", incarnation="x", progress={"a": progress})
+
+    page = http.get("/v1/apps/a").json()
+
+    assert (page["phase"], page["size"], page["granted"]) == ("starting", 1, 2)
+    assert page["progress"] == {"generation": 1, "step": 70, "total": 100, "loss": 0.5}
+    assert [one["state"] for one in page["containers"]] == ["running", "exited"]
+    assert page["containers"][1]["exit"]["exit_code"] == 1
+    assert page["partition"] == {"n1": 1, "n2": 1}
+
+
+@pytest.mark.parametrize("wanted", ["digits-t0001", "digits", "digits-t"])
+def test_an_application_is_found_by_id_name_or_beginning(http: httpx.Client, wanted: str) -> None:
+    """People type what they remember."""
+    submit(http)
+
+    assert http.get(f"/v1/apps/{wanted}").json()["id"] == "digits-t0001"
+
+
+def test_a_name_that_means_several_is_a_conflict_that_lists_them(http: httpx.Client) -> None:
+    """Guessing would cancel the wrong one."""
+    submit(http, key="k1")
+    submit(http, key="k2")
+
+    error = error_of(http.get("/v1/apps/digits"), 409)
+
+    assert "digits-t0001, digits-t0002" in error["rule"]
+
+
+def test_a_name_means_the_one_that_is_not_finished(http: httpx.Client, world: World) -> None:
+    """The same name is submitted every day; the past ones are in nobody's way."""
+    world.happen(an_app("d-1", name="d"), app_completed("d-1"), an_app("d-2", name="d"))
+
+    assert http.get("/v1/apps/d").json()["id"] == "d-2"
+
+
+def test_what_is_not_there_is_a_404(http: httpx.Client) -> None:
+    """With a way out."""
+    assert "dorm ps" in error_of(http.get("/v1/apps/nothing"), 404)["hint"]
+    assert "dorm nodes" in error_of(http.post("/v1/nodes/n9/forget"), 404)["hint"]
+
+
+def test_cancelling_twice_asks_once(http: httpx.Client, world: World) -> None:
+    """A client whose answer was lost asks again."""
+    world.happen(an_app("a"))
+
+    first, second = http.post("/v1/apps/a/cancel"), http.post("/v1/apps/a/cancel")
+
+    assert (first.status_code, second.status_code) == (202, 202)
+    assert first.json()["phase"] == "cancelling"
+    assert world.events.count(AppCancelRequested(app_id="a")) == 1
+
+
+def test_what_has_ended_cannot_be_cancelled_or_changed(http: httpx.Client, world: World) -> None:
+    """Saying yes would be a lie."""
+    world.happen(an_app("a"), app_completed("a"))
+
+    assert "already completed" in error_of(http.post("/v1/apps/a/cancel"), 409)["rule"]
+    error_of(http.patch("/v1/apps/a", json={"weight": 2}), 409)
+
+
+def test_bounds_and_weight_are_changed_one_by_one(http: httpx.Client, world: World) -> None:
+    """What is not named stays as it is."""
+    world.happen(an_app("a", min=1, max=4))
+
+    answer = http.patch("/v1/apps/a", json={"max": 8})
+    http.patch("/v1/apps/a", json={"weight": 3})
+
+    assert (answer.json()["min"], answer.json()["max"]) == (1, 8)
+    assert world.events[1:] == [
+        AppChanged(app_id="a", scale=Scale(min=1, max=8)),
+        AppChanged(app_id="a", weight=3.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ("{", "body"),
+        ("{}", "body"),
+        ("[1]", "body"),
+        ('{"size": 3}', "body"),
+        ('{"min": 0}', "min"),
+        ('{"min": 5}', "max"),
+        ('{"max": 1.5}', "max"),
+        ('{"max": true}', "max"),
+        ('{"max": 100000}', "max"),
+        ('{"weight": 0}', "weight"),
+        ('{"weight": NaN}', "weight"),
+        ('{"weight": "2"}', "weight"),
+        ('{"weight": 1e999}', "weight"),
+        ("[" * 5000, "body"),
+    ],
+)
+def test_a_change_that_is_not_possible_is_refused(
+    http: httpx.Client, world: World, body: str, field: str
+) -> None:
+    """And leaves no event."""
+    world.happen(an_app("a", min=1, max=4))
+
+    assert error_of(http.patch("/v1/apps/a", content=body), 400)["field"] == field
+    assert len(world.events) == 1
+
+
+def test_why_has_a_code_numbers_and_words(http: httpx.Client, world: World) -> None:
+    """An application that waits without a reason is the first complaint about any scheduler."""
+    world.happen(a_ready_node(cpus=1), an_app("a", cpus=8))
+
+    why = http.get("/v1/apps/a/why").json()
+
+    assert why["id"] == "a"
+    assert why["phase"] == "pending"
+    assert why["code"]
+    assert why["message"]
+    assert why["hint"]
+
+
+def test_nodes_show_what_is_used(http: httpx.Client, world: World) -> None:
+    """Free room is capacity less what may still run, also on a lost node."""
+    world.happen(a_ready_node(cpus=4), an_app("a"), a_generation("a", "n1", "n1"), node_lost("n1"))
+
+    (node,) = http.get("/v1/nodes").json()["nodes"]
+
+    assert (node["id"], node["state"], node["containers"]) == ("n1", "lost", 2)
+    assert (node["used"]["cpu_milli"], node["free"]["cpu_milli"]) == (2000, 2000)
+
+
+def test_only_a_lost_node_can_be_forgotten(http: httpx.Client, world: World) -> None:
+    """Its containers would run twice."""
+    world.happen(a_ready_node())
+    error_of(http.post("/v1/nodes/n1/forget"), 409)
+    world.happen(node_lost())
+
+    answer = http.post("/v1/nodes/n1/forget")
+
+    assert answer.json() == {"id": "n1", "forgotten": True}
+    assert world.events[-1] == NodeForgotten(node_id="n1")
+
+
+def test_events_are_read_by_a_cursor_without_loss(http: httpx.Client, world: World) -> None:
+    """Whoever reads on from `next` sees every event once, whatever the page size."""
+    world.happen(*(an_app(f"a{number}") for number in range(7)))
+    seen, after, at_end = [], 0, False
+
+    while not at_end:  # Ends, because each page reads on.
+        page = http.get(f"/v1/events?after={after}&limit=3").json()
+        seen += [event["data"]["app_id"] for event in page["events"]]
+        after, at_end = page["next"], page["at_end"]
+
+    assert seen == [f"a{number}" for number in range(7)]
+    assert http.get(f"/v1/events?after={after}").json()["events"] == []
+
+
+async def test_events_of_one_transaction_stay_together(world: World) -> None:
+    """Half of a revision cannot be asked for by its number."""
+    await world.log.append(
+        [an_app("a"), an_app("b"), an_app("c")], stamp=world.service._stamp("u", "")
+    )
+
+    page = await world.service.events(after=0, limit=1)
+
+    assert (len(page["events"]), page["next"], page["at_end"]) == (3, 1, True)
+
+
+@pytest.mark.parametrize("query", ["after=-1", "after=x", "limit=0", "limit=5000", "after=9e9"])
+def test_a_senseless_cursor_is_refused(http: httpx.Client, query: str) -> None:
+    """Starting from the beginning instead would look like new events."""
+    error_of(http.get(f"/v1/events?{query}"), 400)
+
+
+def test_the_status_counts_room_and_applications(http: httpx.Client, world: World) -> None:
+    """A lost node's capacity is nobody's room."""
+    world.happen(
+        a_ready_node("n1", cpus=4), a_ready_node("n2", cpus=4), node_lost("n2"), an_app("a")
+    )
+
+    status = http.get("/v1/status").json()
+
+    assert (status["master"], status["is_leader"], status["healthy"]) == ("m1", True, True)
+    assert status["nodes"] == {"ready": 1, "lost": 1}
+    assert status["total"]["cpu_milli"] == status["free"]["cpu_milli"] == 4000
+    assert status["apps"] == {"pending": 1}
+    assert status["revision"] == 4
+
+
+def test_the_state_hashes_to_what_the_status_says(http: httpx.Client, world: World) -> None:
+    """That is how an auditor compares a master with a replay."""
+    world.happen(a_ready_node(), an_app("b"), an_app("a"))
+
+    state = http.get("/v1/state").content
+
+    assert hashlib.sha256(state).hexdigest() == http.get("/v1/status").json()["state_hash"]
+
+
+def test_the_log_stand_in_is_the_real_one() -> None:
+    """These tests stand on the log that passes the contract of all logs."""
+    assert isinstance(World().log, MemoryLog)
