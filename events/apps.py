@@ -1,15 +1,23 @@
 """What a user submits, and what becomes of it."""
 
+import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import attrs
-from attrs.validators import ge, gt, in_, max_len, min_len
+from attrs.validators import ge, in_, max_len, min_len
 
 from events.units import Resources, at_least_one_demand
 
 NAME_LENGTH_MAX: Final = 40  # leaves room for id, generation and rank in a 63-character host name
 CHECKPOINT_SIGNALS: Final = ("SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP")
+
+
+def a_weight(_instance: object, field: "attrs.Attribute[Any]", value: float | None) -> None:
+    """Validate a weight. JSON has no infinity: one could be written, but never read again."""
+    if value is not None and not 0 < value < math.inf:
+        msg = f"{field.name} is {value}, which is no share of a cluster"
+        raise ValueError(msg)
 
 
 @attrs.frozen(kw_only=True)
@@ -44,7 +52,7 @@ class CheckpointPolicy:
 
 @attrs.frozen(kw_only=True)
 class Mount:
-    """A directory of the operator's catalogue, by its name there, and where the container sees it."""
+    """A directory of the operator's catalogue by its name there, and where containers see it."""
 
     name: str
     target: str
@@ -82,7 +90,7 @@ class AppSpec:
     resources: Resources = attrs.field(validator=at_least_one_demand)
     pids_max: int = attrs.field(default=1024, validator=ge(1))
     scale: Scale
-    weight: float = attrs.field(default=1.0, validator=gt(0))
+    weight: float = attrs.field(default=1.0, validator=a_weight)
     env: Mapping[str, str] = attrs.field(factory=dict)
     checkpoint: CheckpointPolicy = CheckpointPolicy()
     mounts: tuple[Mount, ...] = ()
@@ -102,7 +110,7 @@ class AppChanged:
     """A user set a new weight or new bounds; None leaves the old value."""
 
     app_id: str
-    weight: float | None = attrs.field(default=None, validator=attrs.validators.optional(gt(0)))
+    weight: float | None = attrs.field(default=None, validator=a_weight)
     scale: Scale | None = None
 
 

@@ -1,9 +1,10 @@
-"""Events, states and documents to canonical bytes and back.
+"""Events and documents to canonical bytes and back. For states see `events.snapshot`.
 
 Canonical means: JSON, keys sorted, no spaces, so equal values are equal bytes.
 """
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -52,7 +53,9 @@ class _Envelope(msgspec.Struct, omit_defaults=True):
 
 
 def encode(recorded: Recorded) -> bytes:
-    """Return the stored form of an event."""
+    """Return the stored form of an event: of one that was read, the very bytes it was read from."""
+    if recorded.original:
+        return recorded.original
     return to_json(
         _Envelope(
             id=recorded.event_id,
@@ -93,7 +96,21 @@ def decode(raw: bytes, *, revision: int, segment: int) -> Recorded:
         stamp=Stamp(at_ms=envelope.at, actor=envelope.actor, cause=envelope.cause),
         previous=envelope.prev,
         event=event,
+        original=raw if kind != envelope.kind else b"",
     )
+
+
+def segment_line(recorded: Recorded) -> bytes:
+    """Return what one event adds to the digest of its segment."""
+    return b"%d %b\n" % (recorded.revision, encode(recorded))
+
+
+def segment_digest(history: Iterable[Recorded]) -> str:
+    """Return the sha256 that seals a segment of these events, in the order of the log."""
+    sha256 = hashlib.sha256()
+    for recorded in history:
+        sha256.update(segment_line(recorded))
+    return sha256.hexdigest()
 
 
 def to_plain(value: object) -> Any:  # noqa: ANN401 - JSON is any of its kinds

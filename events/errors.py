@@ -58,4 +58,4 @@ class Compacted(DormError):
 
 
 class Corrupt(DormError):
-    """The history cannot be trusted: stop. Skipping what cannot be read would be another history."""
+    """The history cannot be trusted: stop. With a part skipped, it would be another history."""

@@ -73,7 +73,8 @@ class ContainerExited:
     Attributes:
         exit_code: None when the container was never seen to end (lost, or it never started).
         reason: `exited` by itself or after the signal; `oom`; `killed` by us when the grace time
-            was over; `lost`: it is not there any more; `start_error`: the engine would not start it.
+            was over; `lost`: it is not there any more; `start_error`: the engine could not start
+            it.
         message: For people, such as the engine's error.
         checkpoint_step: The step of the newest complete checkpoint, when rank 0 left one.
     """

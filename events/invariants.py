@@ -1,16 +1,21 @@
-"""What is true of every state that a fold can reach. Checked after each step in tests and simulation."""
+"""What is true of every state that a fold can reach.
+
+Checked after each step in tests and in the simulation.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
 
+import attrs
+
 from events.layouts import size
-from events.state import ClusterState, live_members
+from events.state import App, ClusterState, Node, live_members
 from events.units import Resources
 
 
 def violations(state: ClusterState) -> tuple[str, ...]:
     """Return a sentence for each invariant that does not hold; nothing for a sound state."""
-    return (*_apps(state), *_nodes(state))
+    return (*_finished(state), *_unfinished(state), *_nodes(state))
 
 
 def check(state: ClusterState) -> ClusterState:
@@ -24,49 +29,73 @@ def check(state: ClusterState) -> ClusterState:
     return state
 
 
-def _apps(state: ClusterState) -> Iterator[str]:
-    for app_id in state.apps.keys() & state.finished.keys():
-        yield f"{app_id} is finished and unfinished"
+def _finished(state: ClusterState) -> Iterator[str]:
     for app in state.finished.values():
+        if app.app_id in state.apps:
+            yield f"{app.app_id} is finished and unfinished"
         if app.outcome is None:
             yield f"{app.app_id} is finished without an outcome"
         if app.generation is not None:
             yield f"{app.app_id} is finished and has containers"
+        if app.partition:
+            yield f"{app.app_id} is finished and has a partition"
+
+
+def _unfinished(state: ClusterState) -> Iterator[str]:
     for app in state.apps.values():
         if app.outcome is not None:
             yield f"{app.app_id} has an outcome and is not finished"
-        if app.partition and not 1 <= size(app.partition):
-            yield f"{app.app_id} has an empty partition"
-        generation = app.generation
-        if generation is None:
-            continue
-        if generation.number > app.last_generation:
-            yield f"{app.app_id} runs generation {generation.number} past its last"
-        ranks = set(range(len(generation.members)))
-        if not set(generation.started) <= ranks or not set(generation.exits) <= ranks:
-            yield f"{app.app_id} has a container outside of its generation"
+        if app.partition and size(app.partition) < 1:
+            yield f"{app.app_id} has a partition of no containers"
+        if app.generation is not None:
+            yield from _generation(app)
+
+
+def _generation(app: App) -> Iterator[str]:
+    generation = app.generation
+    assert generation is not None
+    if generation.number != app.last_generation:
+        yield f"{app.app_id} runs generation {generation.number}, not its last"
+    ranks = range(len(generation.members))
+    if any(rank not in ranks for rank in (*generation.started, *generation.exits)):
+        yield f"{app.app_id} has a container outside of its generation"
+
+
+@attrs.define
+class _Use:
+    """What containers hold of one node, and who holds what there is only one of."""
+
+    amount: Resources = attrs.field(factory=Resources)
+    owners: dict[str, str] = attrs.field(factory=dict)
 
 
 def _nodes(state: ClusterState) -> Iterator[str]:
-    used: defaultdict[str, Resources] = defaultdict(Resources)
-    devices: dict[tuple[str, str], str] = {}
-    ports: dict[tuple[str, int], str] = {}
+    uses: defaultdict[str, _Use] = defaultdict(_Use)
     for app, member in live_members(state):
-        started = app.generation.started_revision if app.generation else 0
         node = state.nodes.get(member.node_id)
         if node is None:
             yield f"{app.app_id} has a container on unknown node {member.node_id}"
-            continue
-        if node.reported_revision > started:
-            continue  # The machine changed under a container that was already there.
-        used[member.node_id] += app.demand
-        for uuid in member.devices:
-            if other := devices.get((member.node_id, uuid)):
-                yield f"device {uuid} on {member.node_id} is given to {other} and {app.app_id}"
-            devices[member.node_id, uuid] = app.app_id
-        if other := ports.get((member.node_id, member.port)):
-            yield f"port {member.port} on {member.node_id} is given to {other} and {app.app_id}"
-        ports[member.node_id, member.port] = app.app_id
-    for node_id, amount in used.items():
-        if not amount.fits_in(state.nodes[node_id].report.capacity):
-            yield f"{node_id} is overfilled: {amount} of {state.nodes[node_id].report.capacity}"
+        elif not _changed_under(node, app):
+            use = uses[member.node_id]
+            use.amount += app.demand
+            known = {device.uuid for device in node.report.devices}
+            for uuid in member.devices:
+                if uuid not in known:
+                    yield f"{app.app_id} has device {uuid}, which {member.node_id} does not have"
+                yield from _take(use, f"device {uuid} on {member.node_id}", app)
+            yield from _take(use, f"port {member.port} on {member.node_id}", app)
+    for node_id, use in uses.items():
+        capacity = state.nodes[node_id].report.capacity
+        if not use.amount.fits_in(capacity):
+            yield f"{node_id} is overfilled: {use.amount} of {capacity}"
+
+
+def _changed_under(node: Node, app: App) -> bool:
+    """Return whether the decision to place the app there did not know the machine as it is now."""
+    return app.generation is not None and node.reported_revision > app.generation.input_revision
+
+
+def _take(use: _Use, what: str, app: App) -> Iterator[str]:
+    if owner := use.owners.get(what):
+        yield f"{what} is given to {owner} and {app.app_id}"
+    use.owners[what] = app.app_id

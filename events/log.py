@@ -10,13 +10,12 @@ import attrs
 
 from events.apps import AppSubmitted
 from events.catalog import Event
-from events.codec import digest, encode, to_json
+from events.codec import decode, digest, encode, to_json
 from events.errors import Conflict, Fenced
 from events.recorded import Recorded, Stamp
 
-EVENTS_PER_APPEND_MAX = (
-    100  # etcd's default is 128 operations a transaction (server/embed/config.go)
-)
+EVENTS_PER_APPEND_MAX = 100
+"""etcd takes 128 operations a transaction by default (server/embed/config.go)."""
 
 
 @attrs.frozen(kw_only=True)
@@ -161,15 +160,17 @@ class MemoryLog:
         self._batch += 1
         revision = self.revision + 1
         for index, event in enumerate(events):
-            recorded = Recorded(
-                event_id=event_id(self._producer, self._batch, index),
-                revision=revision,
-                stamp=stamp,
-                previous=self._previous,
-                event=event,
+            stored = encode(
+                Recorded(
+                    event_id=event_id(self._producer, self._batch, index),
+                    stamp=stamp,
+                    previous=self._previous,
+                    event=event,
+                )
             )
-            self._previous = digest(encode(recorded))
-            self.recorded.append(recorded)
+            self._previous = digest(stored)
+            # A reader gets what was stored, never the writer's own object.
+            self.recorded.append(decode(stored, revision=revision, segment=0))
         self.doorbell()
         return revision
 

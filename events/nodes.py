@@ -50,7 +50,8 @@ class NodeReported:
     def __attrs_post_init__(self) -> None:
         """Refuse a report that contradicts itself."""
         if self.capacity.gpu_count != len(self.devices):
-            msg = f"{self.node_id}: gpu_count is {self.capacity.gpu_count}, devices {len(self.devices)}"
+            gpus, devices = self.capacity.gpu_count, len(self.devices)
+            msg = f"{self.node_id}: gpu_count is {gpus}, devices {devices}"
             raise ValueError(msg)
         if self.port_max < self.port_min:
             msg = f"{self.node_id}: port_max ({self.port_max}) is below port_min ({self.port_min})"

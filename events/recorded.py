@@ -28,7 +28,9 @@ class Recorded:
         event_id: `<producer>-<batch>-<index>`, unique for ever.
         revision: etcd's revision of the transaction that wrote it; 0 while it is not written.
         segment: The segment of the log that holds it.
-        previous: sha256 of the same producer's previous event, as encoded; empty for its first.
+        previous: sha256 of the same producer's previous event, as stored; empty for its first.
+        original: The stored bytes of an event that an older wire version was read from, because
+            encoding it anew would be another event to the audit chain; empty otherwise.
     """
 
     event_id: str
@@ -37,6 +39,7 @@ class Recorded:
     stamp: Stamp
     previous: str = ""
     event: Event
+    original: bytes = attrs.field(default=b"", eq=False, repr=False)
 
     @property
     def producer(self) -> str:

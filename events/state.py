@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from events.apps import AppSpec
-from events.codec import digest, to_json
 from events.generations import Member
 from events.layouts import LayoutDecided, Partition
 from events.nodes import NodeReported
@@ -44,6 +43,7 @@ class Generation:
     """The containers that exist, or may exist, for one application.
 
     Attributes:
+        input_revision: Of the decision that the members follow from.
         started: Ranks that an agent has seen running.
         exits: By rank; a rank in here is gone for good.
     """
@@ -51,6 +51,7 @@ class Generation:
     number: int
     members: tuple[Member, ...]
     started_revision: int
+    input_revision: int = 0
     started: tuple[int, ...] = ()
     exits: Mapping[int, Exit] = attrs.field(factory=dict)
     stop: Stop | None = None
@@ -93,6 +94,7 @@ class App:
         partition: What the newest layout grants it; the containers follow.
         target_generation: The number that those containers carry; 0 before the first decision.
         decided_reason: Why the layout granted this.
+        input_revision: The state that the layout granted this from.
         generation: The containers that exist now; an older number than the target while a resize
             is under way.
         last_generation: The highest number ever started.
@@ -111,6 +113,7 @@ class App:
     partition: Partition = attrs.field(factory=dict)
     target_generation: int = 0
     decided_reason: str = ""
+    input_revision: int = 0
     generation: Generation | None = None
     last_generation: int = 0
     cancel_requested: bool = False
@@ -147,7 +150,11 @@ class App:
 
 @attrs.frozen(kw_only=True)
 class Node:
-    """One machine. A lost node keeps its last report: its containers may well be running."""
+    """One machine. A lost node keeps its last report: its containers may well be running.
+
+    Attributes:
+        reported_revision: Where the description, the agent's incarnation apart, last changed.
+    """
 
     report: NodeReported
     lost: bool = False
@@ -165,8 +172,8 @@ class ClusterState:
 
     Attributes:
         apps: Unfinished applications by id, in order of submission.
-        finished: The newest `FINISHED_KEPT` finished ones, oldest first.
-        nodes: Every node ever reported and not forgotten, by id.
+        finished: The newest `FINISHED_KEPT` finished ones, in order of their end.
+        nodes: Every node ever reported and not forgotten, by id, in order of its first report.
         open_parts: Parts of layout decisions whose last part is not there yet, by decision id.
         leader: Name of the master that was elected last.
         ignored: How many events made no sense when they came, by reason. The same everywhere.
@@ -188,11 +195,6 @@ class ClusterState:
     def app(self, app_id: str) -> App | None:
         """Return the application of that id, finished or not."""
         return self.apps.get(app_id) or self.finished.get(app_id)
-
-
-def state_hash(state: ClusterState) -> str:
-    """Return the sha256 of a state, by which masters and auditors compare."""
-    return digest(to_json(state))
 
 
 def live_members(state: ClusterState) -> Iterator[tuple[App, Member]]:

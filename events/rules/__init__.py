@@ -1,0 +1,1 @@
+"""The rules of the fold: what each event changes. One function an event, grouped by noun."""

@@ -1,0 +1,18 @@
+"""What the control plane's own events change."""
+
+from events.control import LeaderElected, SegmentSealed
+from events.draft import Draft, Senseless
+
+
+def leader_elected(draft: Draft, event: LeaderElected) -> None:
+    """Take the new leader. Epochs only grow, so an older one is a late word."""
+    if event.epoch < draft.epoch:
+        raise Senseless("leader of an older epoch")
+    draft.leader, draft.epoch = event.master, event.epoch
+
+
+def segment_sealed(draft: Draft, event: SegmentSealed) -> None:
+    """Remember the newest seal, which the next one names."""
+    if event.segment <= draft.sealed_segment:
+        raise Senseless("segment is already sealed")
+    draft.seal, draft.sealed_segment = event.sha256, event.segment

@@ -1,0 +1,123 @@
+"""What the events of a generation and its containers change."""
+
+from typing import Any
+
+import attrs
+
+from events.draft import Draft, Senseless
+from events.generations import (
+    CheckpointRequested,
+    ContainerExited,
+    ContainerStarted,
+    GenerationStarted,
+    GenerationStopped,
+    StopRequested,
+)
+from events.recorded import Recorded
+from events.state import App, Exit, Generation, Stop
+
+
+def started(draft: Draft, event: GenerationStarted, recorded: Recorded) -> None:
+    """Let the containers exist."""
+    app = draft.app(event.app_id)
+    if app.generation is not None:
+        raise Senseless("an older generation is still there")
+    if event.generation <= app.last_generation:
+        raise Senseless("generation number is used up")
+    if any(member.node_id not in draft.nodes for member in event.members):
+        raise Senseless("generation on an unknown node")  # forgotten since it was planned
+    generation = Generation(
+        number=event.generation,
+        members=event.members,
+        started_revision=recorded.revision,
+        input_revision=app.input_revision,
+    )
+    draft.put(attrs.evolve(app, generation=generation, last_generation=event.generation))
+
+
+def checkpoint_requested(draft: Draft, event: CheckpointRequested, recorded: Recorded) -> None:
+    """Begin a resize."""
+    app = draft.app(event.app_id)
+    generation = _running(app, event.generation)
+    if generation.stop is not None:
+        raise Senseless("the generation is already stopping")
+    _stop(
+        draft,
+        app,
+        generation,
+        Stop(cause="resize", reason=event.reason, revision=recorded.revision),
+    )
+
+
+def stop_requested(draft: Draft, event: StopRequested, recorded: Recorded) -> None:
+    """End the generation for a cancel or a failure, which overrule a resize under way."""
+    app = draft.app(event.app_id)
+    generation = _running(app, event.generation)
+    if generation.stop is not None and generation.stop.cause != "resize":
+        raise Senseless("the generation is already stopping")
+    _stop(
+        draft,
+        app,
+        generation,
+        Stop(cause=event.cause, reason=event.reason, revision=recorded.revision),
+    )
+
+
+def container_started(draft: Draft, event: ContainerStarted) -> None:
+    """Note that it was seen running."""
+    app = draft.app(event.app_id)
+    generation = _generation_of(app, event)
+    if event.rank in generation.started:
+        raise Senseless("container already started")
+    ranks = tuple(sorted((*generation.started, event.rank)))
+    draft.put(attrs.evolve(app, generation=attrs.evolve(generation, started=ranks)))
+
+
+def container_exited(draft: Draft, event: ContainerExited) -> None:
+    """Note how it ended, and the newest checkpoint that it left."""
+    app = draft.app(event.app_id)
+    generation = _generation_of(app, event)
+    gone = Exit(exit_code=event.exit_code, reason=event.reason, message=event.message)
+    generation = attrs.evolve(generation, exits={**generation.exits, event.rank: gone})
+    steps = [step for step in (app.checkpoint_step, event.checkpoint_step) if step is not None]
+    draft.put(attrs.evolve(app, generation=generation, checkpoint_step=max(steps, default=None)))
+
+
+def stopped(draft: Draft, event: GenerationStopped) -> None:
+    """Free the room, and keep what the stop means for the application."""
+    app = draft.app(event.app_id)
+    generation = _running(app, event.generation)
+    if generation.live:
+        raise Senseless("containers are still there")
+    if generation.stop is None:
+        raise Senseless("nobody asked the generation to stop")
+    changes: dict[str, Any] = {"generation": None}
+    if generation.stop.cause == "resize":
+        changes["resizes"] = app.resizes + 1
+    if generation.stop.cause == "failure":
+        changes["failure"] = generation.stop.reason or "a container failed"
+        changes["failure_counts"] = any(
+            exit_.failed and exit_.reason != "lost" for exit_ in generation.exits.values()
+        )
+    draft.put(attrs.evolve(app, **changes))
+
+
+def _running(app: App, number: int) -> Generation:
+    if app.generation is None or app.generation.number != number:
+        raise Senseless("generation is not the running one")
+    return app.generation
+
+
+def _generation_of(app: App, event: ContainerStarted | ContainerExited) -> Generation:
+    generation = _running(app, event.generation)
+    if not 0 <= event.rank < len(generation.members):
+        raise Senseless("rank is not in the generation")
+    if generation.members[event.rank].node_id != event.node_id:
+        raise Senseless("rank belongs to another node")
+    if event.rank in generation.exits:
+        raise Senseless("container is already gone")
+    return generation
+
+
+def _stop(draft: Draft, app: App, generation: Generation, stop: Stop) -> None:
+    draft.put(attrs.evolve(app, generation=attrs.evolve(generation, stop=stop)))

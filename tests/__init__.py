@@ -1,0 +1,1 @@
+"""Tests, and the helpers that they share: builders, stories, strategies."""
