@@ -1,6 +1,6 @@
 """One term of leadership: carry out the reconcilers until nothing is left to do."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import structlog
@@ -10,6 +10,7 @@ from dorm.master.presence import Presence
 from dorm.master.publisher import Publisher
 from dorm.ports import Clock
 from events.catalog import KIND_OF, Event
+from events.codec import to_json
 from events.control import LeaderElected
 from events.errors import Unavailable
 from events.log import EVENTS_PER_APPEND_MAX, EventLog
@@ -19,6 +20,7 @@ from reconcilers import layout, lifecycle, membership, rollout
 
 _log = structlog.get_logger()
 
+BYTES_PER_APPEND_MAX: Final = 1 << 20  # etcd refuses a request above 1.5 MiB by default
 PASSES_MAX: Final = 100  # far more than any chain of facts needs; past it, give other work a turn
 
 
@@ -86,8 +88,7 @@ class Term:
 
     async def _append(self, facts: Sequence[Event], cause: str) -> None:
         stamp = Stamp(at_ms=self._clock.now_ms(), actor=f"master/{self._name}", cause=cause)
-        for begin in range(0, len(facts), EVENTS_PER_APPEND_MAX):
-            some = facts[begin : begin + EVENTS_PER_APPEND_MAX]
+        for some in _batches(facts):
             revision = await self._event_log.append(some, stamp=stamp, fence=self.epoch)
             self._written = revision
             _log.info(
@@ -106,3 +107,19 @@ class Term:
         """
         self._written = max(self._written, await self._event_log.settle() or 0)
         await self._follower.wait_for(self._written)
+
+
+def _batches(facts: Sequence[Event]) -> Iterator[tuple[Event, ...]]:
+    """Cut facts into appends that one transaction can hold."""
+    batch: list[Event] = []
+    size = 0
+    for fact in facts:
+        fact_bytes = len(to_json(fact))
+        full = len(batch) == EVENTS_PER_APPEND_MAX or size + fact_bytes > BYTES_PER_APPEND_MAX
+        if batch and full:
+            yield tuple(batch)
+            batch, size = [], 0
+        batch.append(fact)
+        size += fact_bytes
+    if batch:
+        yield tuple(batch)

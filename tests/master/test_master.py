@@ -173,3 +173,25 @@ def test_a_node_that_stays_away_is_lost_and_one_that_comes_back_returns() -> Non
         running.cancel()
 
     in_world(test)
+
+
+def test_starts_too_large_for_one_transaction_are_written_in_several() -> None:
+    """Twenty thousand containers started at once are more than etcd takes in a request."""
+
+    async def test(world: World) -> None:
+        user = world.log("user")
+        for index in range(5):
+            world.write(world.keys.node(f"n{index}"), b"here")
+            await user.append((a_node(f"n{index}", cpus=1000, memory_gib=1000),), stamp=BY_TEST)
+        for index in range(50):
+            big = an_app(f"a{index}", min=400, max=400, cpus=0.1, memory_gib=0.1)
+            await user.submit(big, key=f"k{index}", stamp=BY_TEST)
+        running = asyncio.create_task(a_master(world).run())
+        await world.clock.sleep(10)
+
+        starts = [one for one in await facts(world) if "generation.started/1" in kinds([one])]
+        assert 50 == len(starts)
+        assert 1 < len({one.revision for one in starts})
+        running.cancel()
+
+    in_world(test)
