@@ -12,6 +12,7 @@ class Keys:
         """Take the cluster's name; clusters share nothing but etcd."""
         self.root = f"{ROOT}/{cluster}"
         self.segment_now = f"{self.root}/seg/cur"
+        self.segment_openings = f"{self.root}/seg/at/"
         self.events = f"{self.root}/ev/"
         self.leader = f"{self.root}/leader"
         self.nodes = f"{self.root}/node/"
@@ -23,6 +24,10 @@ class Keys:
     def segment(self, segment: int) -> str:
         """Return the prefix of a segment's events."""
         return f"{self.events}{segment:08d}/"
+
+    def segment_opening(self, segment: int) -> str:
+        """Return the key whose create revision stands before every event of the segment."""
+        return f"{self.segment_openings}{segment:08d}"
 
     def event(self, segment: int, event_id: str) -> str:
         """Return the key of one event."""

@@ -1,0 +1,77 @@
+"""`EtcdLog`: the event log on etcd."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from dorm.keys import Keys
+from dorm.log.producer import AlreadyThere, OnceKey, Producer
+from dorm.log.reader import Reader
+from dorm.log.segments import Segments
+from dorm.ports.etcd import Etcd
+from events.apps import AppSubmitted
+from events.catalog import Event
+from events.codec import digest, from_json, to_json
+from events.control import SegmentSealed
+from events.log import Page, Receipt, check_batch, repeated
+from events.recorded import Stamp
+
+
+class _Submit(msgspec.Struct):
+    """What is remembered under an idempotency key. `body` is the sha256 of the spec."""
+
+    app_id: str
+    body: str
+
+
+class EtcdLog:
+    """See `events.log.EventLog`.
+
+    Attributes:
+        segments: Where the log is cut.
+    """
+
+    def __init__(self, etcd: Etcd, keys: Keys, *, producer: str) -> None:
+        """Take the name of this process as a writer; it must be new at each start."""
+        self.segments = Segments(etcd, keys)
+        self._keys = keys
+        self._producer = Producer(etcd, keys, self.segments, name=producer)
+        self._reader = Reader(etcd, keys, self.segments)
+
+    async def bootstrap(self) -> None:
+        """Make the first segment in an empty store; anyone may, at any time."""
+        await self.segments.current()
+
+    async def append(
+        self, events: Sequence[Event], *, stamp: Stamp, fence: int | None = None
+    ) -> int:
+        """See `events.log.EventLog`."""
+        check_batch(events)
+        revision = await self._producer.write(events, stamp=stamp, fence=fence)
+        assert isinstance(revision, int), "without a once-key a batch is written or raises"
+        return revision
+
+    async def settle(self) -> int | None:
+        """See `events.log.EventLog`."""
+        return await self._producer.settle()
+
+    async def submit(self, event: AppSubmitted, *, key: str, stamp: Stamp) -> Receipt:
+        """See `events.log.EventLog`."""
+        body = digest(to_json(event.spec))
+        memory = to_json(_Submit(app_id=event.app_id, body=body))
+        once = OnceKey(key=self._keys.submit(key), value=memory)
+        match await self._producer.write((event,), stamp=stamp, once=once):
+            case AlreadyThere(item=item):
+                first = from_json(item.value, _Submit)
+                receipt = Receipt(app_id=first.app_id, revision=item.create_revision)
+                return repeated(key, body, first.body, receipt)
+            case revision:
+                return Receipt(app_id=event.app_id, revision=revision)
+
+    async def read(self, *, after: int = 0) -> Page:
+        """See `events.log.EventLog`."""
+        return await self._reader.read(after=after)
+
+    async def seal(self, number: int, *, previous: str) -> SegmentSealed:
+        """Return the seal of a closed segment; `previous` is the sha256 of the seal before it."""
+        return await self._reader.seal(number, previous=previous)

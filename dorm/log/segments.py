@@ -1,0 +1,120 @@
+"""Segments: the log is cut into pieces, so that each can be read, sealed and moved away alone.
+
+`seg/cur` names the segment that takes events. Every append compares its mod revision, so after a
+roll-over nothing can be added to the segment before, not even by a write that was under way. The
+roll-over also creates `seg/at/<new segment>`; the create revision of that key separates the
+revisions of the two segments, which tells a reader where to begin.
+"""
+
+import bisect
+
+import attrs
+
+from dorm.keys import Keys
+from dorm.log.fence import check_fence, fence_compares
+from dorm.ports.etcd import Compare, Etcd, Get, KeyValue, Put
+from events.errors import Corrupt
+
+
+@attrs.frozen(kw_only=True)
+class CurrentSegment:
+    """The segment that takes events.
+
+    Attributes:
+        number: Counts from 0.
+        guard: Mod revision of the key that says so. Appends compare it.
+        revision: The store's revision when this was read: events up to it are all in place.
+    """
+
+    number: int
+    guard: int
+    revision: int
+
+
+class Segments:
+    """The cuts of one log, remembered as far as they were seen; they never change."""
+
+    def __init__(self, etcd: Etcd, keys: Keys) -> None:
+        self._etcd, self._keys = etcd, keys
+        self._numbers: list[int] = []
+        self._opened_at: list[int] = []
+
+    async def current(self) -> CurrentSegment:
+        """Return the segment that takes events; make the first one in an empty store.
+
+        Raises:
+            Unavailable: etcd did not answer.
+        """
+        now = Get(self._keys.segment_now)
+        first = Put(self._keys.segment_now, b"0")
+        opening = Put(self._keys.segment_opening(0), b"")
+        result = await self._etcd.txn((), (now,))
+        if result.gets[0] is None:
+            absent = Compare(self._keys.segment_now, "create", 0)
+            await self._etcd.txn((absent,), (first, opening))
+            result = await self._etcd.txn((), (now,))
+        item = result.gets[0]
+        if item is None:
+            raise Corrupt(f"{now.key} was removed: the log has lost its end")
+        return current_segment(item, result.revision)
+
+    async def count(self, number: int, *, limit: int) -> int:
+        """Return how many events a segment holds, or `limit` if there are more."""
+        found = await self._etcd.range(self._keys.segment(number), limit=limit, keys_only=True)
+        return len(found.items)
+
+    async def roll_over(self, segment: CurrentSegment, *, fence: int) -> int:
+        """Close `segment` for ever; return the number of the one that takes events then.
+
+        Safe to try again: a segment that is closed already stays as it is.
+
+        Raises:
+            Fenced: Another master leads.
+            Unavailable: The outcome is unknown; try again.
+        """
+        number = segment.number + 1
+        now = Compare(self._keys.segment_now, "mod", segment.guard)
+        result = await self._etcd.txn(
+            (*fence_compares(self._keys, fence), now),
+            (
+                Put(self._keys.segment_now, b"%d" % number),
+                Put(self._keys.segment_opening(number), b""),
+            ),
+            (Get(self._keys.leader),),
+        )
+        if not result.succeeded:
+            check_fence(result.gets[0], fence)
+            return (await self.current()).number
+        return number
+
+    async def number_behind(self, revision: int, current: CurrentSegment) -> int:
+        """Return the first segment that may hold events behind `revision`."""
+        await self._learn(current)
+        index = bisect.bisect_right(self._opened_at, revision) - 1
+        return self._numbers[max(index, 0)]
+
+    async def closed_at(self, number: int, current: CurrentSegment) -> int:
+        """Return a revision behind every event of a closed segment, and before any later one."""
+        await self._learn(current)
+        return self._opened_at[bisect.bisect_left(self._numbers, number + 1)]
+
+    async def _learn(self, current: CurrentSegment) -> None:
+        if self._numbers and self._numbers[-1] >= current.number:
+            return
+        prefix = self._keys.segment_openings
+        start = self._keys.segment_opening(self._numbers[-1] + 1) if self._numbers else ""
+        found = await self._etcd.range(prefix, start=start)
+        for item in found.items:
+            self._numbers.append(int(item.key.removeprefix(prefix)))
+            self._opened_at.append(item.create_revision)
+        if not self._numbers or self._numbers[-1] < current.number:
+            raise Corrupt(f"the opening of segment {current.number} is missing below {prefix}")
+
+
+def current_segment(item: KeyValue, revision: int) -> CurrentSegment:
+    """Return what the value of `seg/cur` says, as read at `revision`."""
+    try:
+        number = int(item.value)
+    except ValueError as error:
+        raise Corrupt(f"{item.key} holds no segment number but {item.value[:40]!r}") from error
+    return CurrentSegment(number=number, guard=item.mod_revision, revision=revision)

@@ -1,0 +1,1 @@
+"""Real etcd servers: the defects of `etcd3`, fencing, chaos."""

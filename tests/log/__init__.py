@@ -1,0 +1,1 @@
+"""The log on etcd under lost answers, roll-overs and leader changes."""
