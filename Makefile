@@ -1,0 +1,62 @@
+# Everything a contributor runs. `make` alone explains it.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+VENV := .venv/bin
+
+.PHONY: help
+help: ## Show this text
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## Prepare what is missing: virtual environment, etcd, Docker engine, demo image
+	@deploy/setup.sh
+
+.PHONY: python
+python: # Only the virtual environment, for targets that need no services
+	@deploy/setup.sh --python-only
+
+.PHONY: demo
+demo: setup ## Watch three trainings share a small cluster (under 4 minutes)
+	@$(VENV)/python -m deploy.demo
+
+.PHONY: dev
+dev: setup ## Run a small cluster to play with, until Ctrl-C
+	@$(VENV)/dorm dev
+
+.PHONY: test
+test: setup ## Run all tests, real etcd and real Docker included
+	@$(VENV)/python -m pytest -q $(ARGS)
+
+.PHONY: sim
+sim: python ## Run the seeded simulation only
+	@$(VENV)/python -m pytest -q tests/simulation $(ARGS)
+
+.PHONY: bench
+bench: setup ## Measure speed, next to bare etcd and bare Docker in the same run
+	@for part in fold append containers; do \
+		printf '\n== tests/bench/%s\n' "$$part"; \
+		$(VENV)/python -m "tests.bench.$$part"; \
+	done
+
+.PHONY: check
+check: python ## Check format, lint, types and the direction of imports
+	@$(VENV)/ruff format --check
+	@$(VENV)/ruff check
+	@$(VENV)/mypy
+	@$(VENV)/lint-imports
+
+.PHONY: images
+images: setup ## Build the demo image again if its inputs changed
+	@$(VENV)/python -m dorm.local.images
+
+.PHONY: lock
+lock: python ## Resolve requirements.lock again, from pyproject.toml
+	@$(VENV)/python -m venv --clear .local/uv
+	@.local/uv/bin/pip install --quiet uv
+	@deploy/lock.sh .local/uv/bin/uv
+
+.PHONY: clean
+clean: ## Remove everything that make made here: .venv, .local (Docker's data too), caches
+	@rm -rf .venv .local dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""What runs on this machine for Dorm: processes that Dorm itself starts, and finds binaries for."""

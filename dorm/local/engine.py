@@ -1,0 +1,220 @@
+"""The Docker engine: the one that answers, or a private one that we start and stop.
+
+A private engine keeps its images below `.local/docker`, and its sockets in a short directory of
+/run, because a socket's path may have only 107 characters and checkouts lie deep.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from dorm.local.commands import is_root, run
+from dorm.local.docker_api import DockerApi
+from dorm.local.interrupts import ignored
+from dorm.local.places import local_dir
+from events.errors import Unavailable
+
+HOW_TO_GET_DOCKER: Final = (
+    "Dorm runs applications in Docker containers, and no Docker engine answers. Install and start "
+    "one (Debian, Ubuntu: `apt-get install docker.io` as root; others: your system's package, or "
+    "Docker Desktop), or name one that runs: DOCKER_HOST=unix:///path/to/docker.sock"
+)
+_READY_S: Final = 40.0
+_STOP_S: Final = 30.0
+_INSTALL_S: Final = 600.0
+_LAST_WORDS: Final = 5
+
+Say = Callable[[str], None]
+
+
+@attrs.frozen(kw_only=True)
+class Engine:
+    """A Docker engine that answers. `url` is empty for Docker's own default."""
+
+    url: str
+    version: str
+    private: bool = False
+
+
+def answering() -> Engine | None:
+    """Return the engine that DOCKER_HOST names, or the default one, if it answers."""
+    return _ask(os.environ.get("DOCKER_HOST", ""))
+
+
+def install_engine(*, say: Say) -> None:
+    """Install Debian's engine when there is none and we may; say what is missing otherwise."""
+    if answering() or shutil.which("dockerd"):
+        return
+    if not (is_root() and shutil.which("apt-get")):
+        say(HOW_TO_GET_DOCKER)
+        return
+    say("installing the Docker engine with apt (docker.io, about a minute)")
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    packages = ["docker.io", "iptables", "ca-certificates"]
+    install = ["apt-get", "-qq", "install", "-y", "--no-install-recommends", *packages]
+    try:
+        run(["apt-get", "-qq", "update"], timeout_s=_INSTALL_S)
+        run(install, timeout_s=_INSTALL_S, env=quiet)
+    except Unavailable as error:
+        say(f"that did not work: {error}\n{HOW_TO_GET_DOCKER}")
+
+
+@contextlib.contextmanager
+def engine(*, say: Say = lambda _: None) -> Iterator[Engine]:
+    """Yield an engine that answers; one that was started for this stops when its last user leaves.
+
+    Raises:
+        Unavailable: There is none and none can be started; the message says how to get one.
+    """
+    found = answering() or _system_service(say)
+    if found:
+        yield found
+        return
+    if os.environ.get("DOCKER_HOST"):
+        raise Unavailable(f"no Docker engine answers at DOCKER_HOST={os.environ['DOCKER_HOST']}")
+    if not (is_root() and shutil.which("dockerd")):
+        raise Unavailable(HOW_TO_GET_DOCKER)
+    home = PrivateEngine.of(local_dir() / "docker")
+    with home.in_use():
+        yield home.start(say)
+
+
+@attrs.frozen(kw_only=True)
+class PrivateEngine:
+    """A dockerd of our own. Several of our processes may use it at once."""
+
+    home: Path
+    run_dir: Path
+
+    @classmethod
+    def of(cls, home: Path) -> "PrivateEngine":
+        """Return the engine that keeps its data in `home`."""
+        home.mkdir(parents=True, exist_ok=True)
+        name = hashlib.sha256(os.fspath(home.resolve()).encode()).hexdigest()[:8]
+        return cls(home=home.resolve(), run_dir=Path("/run") / f"dorm-{name}")
+
+    @property
+    def url(self) -> str:
+        """Return the address of its socket."""
+        return f"unix://{self.run_dir / 'docker.sock'}"
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Hold the engine; whoever lets go last stops it."""
+        with (self.home / "users").open("w") as users:
+            fcntl.flock(users, fcntl.LOCK_SH)
+            try:
+                yield
+            finally:
+                # It is refused while another process still uses the engine.
+                with ignored(), contextlib.suppress(BlockingIOError):
+                    fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    self.stop()
+
+    def start(self, say: Say) -> Engine:
+        """Start it unless it runs, and wait until it answers.
+
+        Raises:
+            Unavailable: It ended or did not answer in time; the message has its last words.
+        """
+        with (self.home / "starting").open("w") as starting:
+            fcntl.flock(starting, fcntl.LOCK_EX)
+            return self._asked() or self._started(say)
+
+    def stop(self) -> None:
+        """Stop it, by the pid that it wrote itself."""
+        pid = self.pid()
+        if pid is not None:
+            _end(pid)
+        shutil.rmtree(self.run_dir, ignore_errors=True)
+
+    def pid(self) -> int | None:
+        """Return the process id while it runs. A pid that another program has now is not it."""
+        try:
+            pid = int((self.run_dir / "docker.pid").read_text())
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except (OSError, ValueError):
+            return None
+        return pid if os.fsencode(self.home) in command else None
+
+    def _asked(self) -> Engine | None:
+        found = _ask(self.url) if self.pid() is not None else None
+        return attrs.evolve(found, private=True) if found else None
+
+    def _started(self, say: Say) -> Engine:
+        say("starting a private Docker engine; it is stopped at the end")
+        self.stop()  # what a killed one left behind would stand in the way
+        self.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log_path = self.home / "dockerd.log"
+        with log_path.open("wb") as log:
+            process = subprocess.Popen(  # noqa: S603 - the command is ours
+                [
+                    *(shutil.which("dockerd") or "dockerd",),
+                    f"--host={self.url}",
+                    f"--data-root={self.home / 'data'}",
+                    f"--exec-root={self.run_dir / 'exec'}",
+                    f"--pidfile={self.run_dir / 'docker.pid'}",
+                    "--bridge=none",  # docker0 may belong to another engine of this machine
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for us: containers are removed first
+            )
+        ends_at = time.monotonic() + _READY_S
+        while process.poll() is None and time.monotonic() < ends_at:
+            found = self._asked()
+            if found:
+                return found
+            time.sleep(0.2)
+        process.terminate()
+        words = "\n".join(log_path.read_text(errors="replace").splitlines()[-_LAST_WORDS:])
+        raise Unavailable(f"the Docker engine did not start; its last words:\n{words}")
+
+
+def _ask(url: str) -> Engine | None:
+    try:
+        api = DockerApi(url)
+    except Unavailable:
+        return None
+    with contextlib.closing(api):
+        try:
+            return Engine(url=url, version=api.version())
+        except Unavailable:
+            return None
+
+
+def _system_service(say: Say) -> Engine | None:
+    """Start the system's own engine where systemd looks after it. It is not ours to stop."""
+    if not (Path("/run/systemd/system").is_dir() and is_root() and shutil.which("dockerd")):
+        return None
+    say("starting the system's Docker engine")
+    try:
+        run(["systemctl", "start", "docker"], timeout_s=_READY_S)
+    except Unavailable as error:
+        say(f"that did not work: {error}")
+    return answering()
+
+
+def _end(pid: int) -> None:
+    """End a process: ask, wait, then force."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+        ends_at = time.monotonic() + _STOP_S
+        while time.monotonic() < ends_at:
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(pid, os.WNOHANG)[0]:
+                    return
+            os.kill(pid, 0)
+            time.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)

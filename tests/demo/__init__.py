@@ -1,0 +1,1 @@
+"""The demo: its judgement, and the whole of it."""

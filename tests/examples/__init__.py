@@ -1,0 +1,1 @@
+"""The example applications, run as processes of this machine."""

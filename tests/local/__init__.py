@@ -1,0 +1,1 @@
+"""Set-up, local processes and the local cluster."""
