@@ -1,13 +1,14 @@
 """A Docker engine as one agent sees it: only the containers labelled with its cluster and node."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Literal, Protocol
+from typing import Protocol
 
 import attrs
 
 from events.units import Resources
+from reconcilers.node import SeenContainer
 
-ContainerState = Literal["created", "running", "exited"]
+ContainerSeen = SeenContainer
 
 
 @attrs.frozen(kw_only=True)
@@ -39,32 +40,6 @@ class Launch:
     network: str
     stop_signal: str
     shm_bytes: int = 1 << 30
-
-
-@attrs.frozen(kw_only=True)
-class ContainerSeen:
-    """One of our containers, as the engine lists it.
-
-    Attributes:
-        revision: Of the document that it was created from (a label).
-        exit_code: Only meaningful when `state` is `exited`.
-        error: The engine's word when it could not start it.
-    """
-
-    name: str
-    app_id: str
-    generation: int
-    rank: int
-    revision: int
-    state: ContainerState
-    exit_code: int = 0
-    oom_killed: bool = False
-    error: str = ""
-
-    @property
-    def key(self) -> tuple[str, int, int]:
-        """Return what identifies the container in the whole cluster."""
-        return self.app_id, self.generation, self.rank
 
 
 class Docker(Protocol):
@@ -99,7 +74,11 @@ class Docker(Protocol):
         ...
 
     async def remove(self, name: str) -> None:
-        """Remove an ended container. One that is not there is no error."""
+        """Remove a container that has ended or never ran. One that is not there is no error.
+
+        Raises:
+            Unavailable: It runs; it was started a moment ago.
+        """
         ...
 
     def logs(self, name: str, *, follow: bool) -> AsyncIterator[bytes]:

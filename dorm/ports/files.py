@@ -8,7 +8,7 @@ class Files(Protocol):
     """A directory tree. Paths are absolute; parents are made as needed."""
 
     async def read(self, path: str) -> bytes | None:
-        """Return the content, or None when there is no such file."""
+        """Return the content, or None when there is no such file. Never follows a link there."""
         ...
 
     async def write(self, path: str, data: bytes) -> None:
@@ -19,8 +19,18 @@ class Files(Protocol):
         """Add to the end, durably."""
         ...
 
-    async def make_dir(self, path: str) -> None:
-        """Make a directory and its parents. One that exists is no error."""
+    async def make_dir(self, path: str, *, below: str = "", for_all: bool = False) -> None:
+        """Make a directory and its parents. One that exists is no error.
+
+        Args:
+            path: The directory.
+            below: Such as the source of a mount, where containers may have put symbolic links:
+                none is followed on the way from here to `path`.
+            for_all: Everyone may write there, such as the user that a container runs as.
+
+        Raises:
+            Rejected: A symbolic link, or a file, is in the way.
+        """
         ...
 
     async def remove(self, path: str) -> None:

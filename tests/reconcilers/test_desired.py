@@ -1,4 +1,4 @@
-"""The desired documents say exactly what the state says, and nothing is stopped by leaving it out."""
+"""The desired documents say what the state says; nothing is stopped by leaving it out."""
 
 import attrs
 

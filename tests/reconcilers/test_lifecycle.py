@@ -87,7 +87,7 @@ def test_a_failed_container_stops_its_whole_generation() -> None:
 
 
 def test_exit_codes_after_a_request_mean_nothing() -> None:
-    """torchrun ends with 1 although its worker saved and left with 0."""
+    """A torchrun ends with 1 although its worker saved and left with 0."""
     given(
         *two_running(),
         checkpoint_requested("a"),

@@ -76,7 +76,7 @@ def test_a_request_is_made_once() -> None:
 
 
 def test_room_opens_only_when_the_last_container_is_gone() -> None:
-    """Three of four gone leaves room for b's two containers, but a's next must wait for all four."""
+    """Three of four gone leaves room for b, but a's next generation must wait for all four."""
     story = given(
         *a_shrinks_for_b(),
         checkpoint_requested("a"),
@@ -122,7 +122,11 @@ def test_two_starts_in_one_step_do_not_share_room_or_ports() -> None:
 def test_devices_are_dealt_out_in_order_and_never_shared() -> None:
     """Each container gets its own, and a device in use elsewhere blocks the start."""
     slots = Slots(count=2, devices=(gpu("n1", 0), gpu("n1", 1)))
-    history: list[Event] = [a_node("n1", gpus=2), an_app("a", gpus=1), a_layout({"a": {"n1": slots}})]
+    history: list[Event] = [
+        a_node("n1", gpus=2),
+        an_app("a", gpus=1),
+        a_layout({"a": {"n1": slots}}),
+    ]
 
     (started,) = given(*history).when(rollout.plan).planned
 

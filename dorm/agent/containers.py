@@ -1,0 +1,117 @@
+"""The loop that compares the containers wanted with the containers there."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+import structlog
+
+from dorm.agent.backoff import Backoff
+from dorm.agent.hands import Hands
+from dorm.agent.memory import Memory
+from dorm.agent.world import World
+from dorm.ports import ContainerSeen
+from events.errors import Unavailable
+from reconcilers import node
+from reconcilers.documents import NodeDocument
+from reconcilers.node import Action, Key, Observed
+
+_log = structlog.get_logger()
+
+
+class Containers:
+    """Brings the node's containers to what the document says, one action a container at a time."""
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        memory: Memory,
+        hands: Hands,
+        document: Callable[[], NodeDocument | None],
+        relist_s: float,
+    ) -> None:
+        self._world, self._memory, self._hands = world, memory, hands
+        self._document, self._relist_s = document, relist_s
+        self._bell = asyncio.Event()
+        self._busy: set[Key] = set()
+        self._backoffs: dict[Key, Backoff] = {}
+
+    def ring(self) -> None:
+        """Look again now: something may have changed."""
+        self._bell.set()
+
+    async def run(self) -> None:
+        """Look at each ring, and when it is time to look without one, for ever."""
+        backoff, wait_s = self._world.backoff(), 0.0
+        async with asyncio.TaskGroup() as group:
+            while True:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait_s):
+                        await self._bell.wait()
+                self._bell.clear()
+                try:
+                    wait_s = await self._look(group)
+                    backoff.reset()
+                except Unavailable as error:
+                    _log.warning("containers.unseen", reason=str(error))
+                    await backoff.wait()
+
+    async def _look(self, group: asyncio.TaskGroup) -> float:
+        """Run one pass; returns after how many seconds the next is due without any ring."""
+        busy = frozenset(self._busy)  # What is ending now may be missing from the list already.
+        containers = await self._world.docker.containers()
+        document = self._document()
+        if document is None:
+            return self._relist_s
+        observed = self._observe(containers, busy)
+        for action in node.plan(document, observed):
+            self._busy.add(action.key)
+            group.create_task(self._act(action, document))
+        await self._forget(document, containers)
+        kill_ms = node.next_kill_ms(document, observed)
+        return self._relist_s if kill_ms is None else min(self._relist_s, kill_ms / 1000)
+
+    async def _act(self, action: Action, document: NodeDocument) -> None:
+        """Carry out one action; a failed one keeps its container busy for a while."""
+        key = action.key
+        try:
+            await self._hands.perform(action, document)
+            self._backoffs.pop(key, None)
+        except Unavailable as error:
+            _log.warning("container.waits", container=key, reason=str(error))
+            await self._backoffs.setdefault(key, self._world.backoff()).wait()
+        finally:
+            self._busy.discard(key)
+            self.ring()
+
+    async def _forget(self, document: NodeDocument, containers: Iterable[ContainerSeen]) -> None:
+        wanted = {container.key for container in document.containers}
+        present = {container.key for container in containers}
+        self._hands.forget_all_but(wanted)
+        await self._memory.forget_all_but(wanted | present | self._busy)
+
+    def _observe(self, containers: tuple[ContainerSeen, ...], busy: frozenset[Key]) -> Observed:
+        records = self._memory.now.containers.values()
+        return Observed(
+            containers=containers,
+            signalled_ms={
+                one.key: self._since_ms(one.signalled_at_s)
+                for one in records
+                if one.signalled_at_s is not None
+            },
+            killed_ms={
+                one.key: self._since_ms(one.killed_at_s)
+                for one in records
+                if one.killed_at_s is not None
+            },
+            launched=frozenset(one.key for one in records if one.launched),
+            started=frozenset(one.key for one in records if one.started),
+            exited=frozenset(one.key for one in records if one.exit is not None),
+            refused=dict(self._hands.refused),
+            busy=busy,
+        )
+
+    def _since_ms(self, at_s: float) -> int:
+        """Return the time since then; 0 after a reboot, when the clock began anew."""
+        return max(0, int((self._world.clock.monotonic() - at_s) * 1000))

@@ -1,0 +1,158 @@
+"""What must outlive the agent: which containers were started, stopped, reported, and to whom.
+
+All of it is one small file, replaced in one step. So a report and the fact that its container is
+closed for ever are written together, and no crash can fall between the two.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import attrs
+
+from dorm.ports import Files
+from events.codec import from_json, to_json
+from events.errors import Corrupt
+from events.generations import ContainerExited
+from reconcilers.documents import container_name
+from reconcilers.node import Key
+
+
+@attrs.frozen(kw_only=True)
+class ContainerMemory:
+    """What the agent knows of one container that Docker does not.
+
+    Attributes:
+        launched: Its start was ordered, so it may have run.
+        signalled_at_s: When its stop signal was sent, by this machine's monotonic clock.
+        killed_at_s: When SIGKILL was, or was about to be, sent because the grace time was over.
+        started: It was seen running; `start_sent` once the log has it.
+        exit: The report of its end. From here on it is closed: nothing of it may run again.
+        exit_sent: The log has that report.
+    """
+
+    app_id: str
+    generation: int
+    rank: int
+    launched: bool = False
+    signalled_at_s: float | None = None
+    killed_at_s: float | None = None
+    started: bool = False
+    start_sent: bool = False
+    exit: ContainerExited | None = None
+    exit_sent: bool = False
+
+    @property
+    def key(self) -> Key:
+        """Return the container's key."""
+        return self.app_id, self.generation, self.rank
+
+    @property
+    def all_sent(self) -> bool:
+        """Return whether the log has all that there was to report."""
+        return (self.start_sent or not self.started) and (self.exit_sent or self.exit is None)
+
+
+@attrs.frozen(kw_only=True)
+class Remembered:
+    """The content of the memory file.
+
+    Attributes:
+        agent_id: Made once; by it a restarted agent recognises its own node key.
+        document_revision: No document older than this is believed.
+        containers: By name.
+        saved_logs: Names of removed containers whose output is kept, oldest first.
+    """
+
+    agent_id: str
+    document_revision: int = 0
+    containers: Mapping[str, ContainerMemory] = attrs.field(factory=dict)
+    saved_logs: tuple[str, ...] = ()
+
+
+class Memory:
+    """The memory of an agent. What is in hand is always on disk already.
+
+    Attributes:
+        now: The content.
+    """
+
+    def __init__(self, files: Files, path: str, now: Remembered) -> None:
+        self.now = now
+        self._files, self._path = files, path
+        self._writing = asyncio.Lock()
+        self._believed = now.document_revision
+
+    @classmethod
+    async def load(cls, files: Files, path: str, *, new_agent_id: str) -> "Memory":
+        """Return the memory of the agent before, or a new one.
+
+        Raises:
+            Corrupt: The file is damaged. Without it nobody knows what was started here.
+            Unavailable: The disk is full, or broken.
+        """
+        raw = await files.read(path)
+        if raw is None:
+            memory = cls(files, path, Remembered(agent_id=new_agent_id))
+            await memory._write(lambda now: now)
+            return memory
+        try:
+            return cls(files, path, from_json(raw, Remembered))
+        except Corrupt as error:
+            msg = (
+                f"{path} is damaged ({error}): remove this node's containers by hand, "
+                "then the file, and start the agent again"
+            )
+            raise Corrupt(msg) from error
+
+    def of(self, key: Key) -> ContainerMemory:
+        """Return what is known of a container."""
+        return _of(self.now, key)
+
+    async def change(self, *keys: Key, **changes: Any) -> None:  # noqa: ANN401 - attrs.evolve's
+        """Change what is known of these containers, durably."""
+
+        def changed(now: Remembered) -> Remembered:
+            new = {container_name(*key): attrs.evolve(_of(now, key), **changes) for key in keys}
+            return attrs.evolve(now, containers={**now.containers, **new})
+
+        await self._write(changed)
+
+    def believe(self, document_revision: int) -> None:
+        """Note that a document is believed: durably with the next write."""
+        self._believed = max(self._believed, document_revision)
+
+    async def keep_log(self, name: str, *, most: int) -> tuple[str, ...]:
+        """Note that a removed container's output is kept. Returns the names to drop for it."""
+        before = self.now.saved_logs
+
+        def kept(now: Remembered) -> Remembered:
+            names = (*(other for other in now.saved_logs if other != name), name)
+            return attrs.evolve(now, saved_logs=names[-most:])
+
+        await self._write(kept)
+        return tuple(other for other in before if other not in self.now.saved_logs)
+
+    async def forget_all_but(self, keys: Collection[Key]) -> None:
+        """Forget what is over: neither wanted, nor there, nor still to be reported."""
+
+        def kept(now: Remembered) -> dict[str, ContainerMemory]:
+            return {
+                name: one
+                for name, one in now.containers.items()
+                if one.key in keys or not one.all_sent
+            }
+
+        if len(kept(self.now)) < len(self.now.containers):
+            await self._write(lambda now: attrs.evolve(now, containers=kept(now)))
+
+    async def _write(self, change: Callable[[Remembered], Remembered]) -> None:
+        async with self._writing:
+            new = attrs.evolve(change(self.now), document_revision=self._believed)
+            await self._files.write(self._path, to_json(new))
+            self.now = new
+
+
+def _of(now: Remembered, key: Key) -> ContainerMemory:
+    blank = ContainerMemory(app_id=key[0], generation=key[1], rank=key[2])
+    return now.containers.get(container_name(*key), blank)

@@ -1,0 +1,86 @@
+"""The desired document of the node, as new as etcd can tell."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from dorm.agent.memory import Memory
+from dorm.agent.streams import closing
+from dorm.agent.world import World
+from dorm.keys import Keys
+from events.codec import from_json
+from events.errors import Compacted, Unavailable
+from reconcilers.documents import NodeDocument
+
+_log = structlog.get_logger()
+
+RELIST_S: Final = 30.0  # a watch may be silent for reasons of its own; it is never the truth
+
+
+class Orders:
+    """Follows the document.
+
+    Attributes:
+        document: The newest one; None until the first is read. While etcd is away it stands.
+        ring: Called when there is a newer one.
+    """
+
+    def __init__(self, world: World, memory: Memory, *, cluster: str, node_id: str) -> None:
+        self.document: NodeDocument | None = None
+        self.ring: Callable[[], None] = lambda: None
+        self._etcd, self._memory, self._backoff = world.etcd, memory, world.backoff()
+        self._key = Keys(cluster).desired(node_id)
+
+    async def run(self) -> None:
+        """Follow for ever.
+
+        Raises:
+            Corrupt: The document is unreadable, such as written by a newer Dorm.
+        """
+        while True:
+            try:
+                revision = await self._fetch()
+                self._backoff.reset()
+                await self._watch(revision)
+            except Compacted:
+                continue
+            except Unavailable as error:
+                _log.warning("orders.waits", reason=str(error))
+                await self._backoff.wait()
+
+    async def _watch(self, revision: int) -> None:
+        """Fetch at each ring of the watch, until it is time to look without one."""
+        try:
+            async with (
+                asyncio.timeout(RELIST_S),
+                closing(self._etcd.watch(self._key, start_revision=revision + 1)) as batches,
+            ):
+                async for batch in batches:
+                    if any(change.item.key == self._key for change in batch):
+                        await self._fetch()
+        except TimeoutError:
+            return
+
+    async def _fetch(self) -> int:
+        found = await self._etcd.range(self._key)
+        for item in found.items:
+            if item.key == self._key:
+                self._take(from_json(item.value, NodeDocument))
+        return found.revision
+
+    def _take(self, document: NodeDocument) -> None:
+        newest = max(
+            self._memory.now.document_revision, self.document.revision if self.document else 0
+        )
+        if document.revision < newest:
+            _log.warning("orders.outdated", revision=document.revision, newest=newest)
+            return
+        if document != self.document:
+            _log.info(
+                "orders.changed", revision=document.revision, containers=len(document.containers)
+            )
+            self.document = document
+            self._memory.believe(document.revision)
+            self.ring()

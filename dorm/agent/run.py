@@ -1,0 +1,101 @@
+"""Run an agent as a process: wire the ports, serve logs; containers outlive it."""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import attrs
+import structlog
+
+from dorm import etcd
+from dorm.agent.agent import Agent
+from dorm.agent.http import build
+from dorm.clock import SystemClock, SystemRandomness
+from dorm.config import AgentConfig
+from dorm.engine import DockerEngine
+from dorm.files import SystemFiles
+from dorm.keys import Keys
+from dorm.log.etcd_log import EtcdLog
+from dorm.serving import listen, run_beside
+from events.errors import Corrupt, Rejected
+
+_log = structlog.get_logger()
+
+PRODUCER_LENGTH: Final = 8
+EXIT_OK: Final = 0
+EXIT_CORRUPT: Final = 4
+
+
+def run_agent(config: AgentConfig) -> int:
+    """Run until SIGTERM or SIGINT; return the exit code: 4 when something cannot be trusted.
+
+    Raises:
+        Rejected: The configuration cannot be used, or another agent uses the state directory.
+    """
+    with _alone_in(Path(config.state_dir)):
+        return asyncio.run(_run(config))
+
+
+async def _run(config: AgentConfig) -> int:
+    listener = listen(config.listen_host, config.listen_port)
+    config = attrs.evolve(config, listen_port=listener.getsockname()[1])
+    _log.info("agent.listening", node_id=config.node_id, port=config.listen_port)
+    cluster, randomness = config.cluster, SystemRandomness()
+    client = etcd.connect(cluster.etcd)
+    producer = f"{config.node_id}.agent.{randomness.token(PRODUCER_LENGTH)}"
+    engine = DockerEngine(config.docker_url, cluster=cluster.cluster, node_id=config.node_id)
+    agent = Agent(
+        config,
+        etcd=client,
+        log=EtcdLog(client, Keys(cluster.cluster), producer=producer),
+        docker=engine,
+        files=SystemFiles(),
+        clock=SystemClock(),
+        randomness=randomness,
+    )
+    exit_code = EXIT_OK
+    try:
+        await run_beside(agent.run(), build(agent), listener)
+    except* Corrupt as group:
+        exit_code = EXIT_CORRUPT
+        _log.error("agent.corrupt", errors=[str(error) for error in group.exceptions])
+    finally:
+        engine.close()
+        await client.close()
+    return exit_code
+
+
+@contextmanager
+def _alone_in(state_dir: Path) -> Iterator[None]:
+    """Hold the state directory: two agents with one memory would undo each other's work.
+
+    Raises:
+        Rejected: It is in use, or cannot be used.
+    """
+    try:
+        state_dir.mkdir(parents=True, exist_ok=True)
+        lock = os.open(state_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Rejected(
+            f"cannot be used: {error.strerror}",
+            field="--state-dir",
+            value=str(state_dir),
+            hint="give a directory that this user may write",
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise Rejected(
+            "is in use by another agent",
+            field="--state-dir",
+            value=str(state_dir),
+            hint="stop that agent, or give this one a directory of its own",
+        ) from error
+    else:
+        yield
+    finally:
+        os.close(lock)

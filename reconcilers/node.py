@@ -1,0 +1,268 @@
+"""What an agent does next with the containers of its node.
+
+The rules, each of them there because of a failure that the simulation or an experiment showed:
+
+- Only an explicit stop order stops a container of the document. Absence from a document means
+  something only when the document is at least as new as the one the container was created from:
+  then its exit is in the log already, or the machine was given up, and what is left is an orphan.
+- A container is created and started only while nothing says that it ever ran. Once a start was
+  ordered, a container that is not there is `lost`, never created anew.
+- An exit is durably reported, which closes the key for ever, before anything of it is removed.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
+
+import attrs
+
+from reconcilers.documents import NodeDocument, StopOrder, WantedContainer
+
+Key = tuple[str, int, int]
+"""Application, generation, rank: what identifies a container in the whole cluster."""
+
+ContainerState = Literal["created", "running", "exited"]
+
+ORPHAN: Final = StopOrder(signal="SIGTERM", grace_ms=10_000, reason="orphan")
+EXIT_CODE_SIGKILL: Final = 137
+KILL_AGAIN_MS: Final = 5_000  # an engine that dies in the middle of a kill forgets it
+
+
+@attrs.frozen(kw_only=True)
+class SeenContainer:
+    """One container of this cluster and node, as the engine lists it.
+
+    Attributes:
+        revision: Of the document that it was created from (a label).
+        exit_code: Only meaningful when `state` is `exited`.
+        oom_killed: Whether a process in it was killed for memory.
+        error: Why its command could not be started, if it could not.
+    """
+
+    name: str
+    app_id: str
+    generation: int
+    rank: int
+    revision: int
+    state: ContainerState
+    exit_code: int = 0
+    oom_killed: bool = False
+    error: str = ""
+
+    @property
+    def key(self) -> Key:
+        """Return what identifies the container in the whole cluster."""
+        return self.app_id, self.generation, self.rank
+
+
+@attrs.frozen(kw_only=True)
+class Observed:
+    """What an agent sees, and what it remembers.
+
+    Attributes:
+        containers: All containers of this cluster and node, running or not.
+        signalled_ms: For how long each container has known its stop signal.
+        killed_ms: For how long each container has known SIGKILL.
+        launched: Containers whose start was ordered at some time. Outlives the agent.
+        started: Containers whose start is reported.
+        exited: Containers whose exit is reported, which closes them for ever. Outlives the agent.
+        refused: Why the engine will never make or start these.
+        busy: Containers that something is being done with, so what is seen of them may be old.
+    """
+
+    containers: tuple[SeenContainer, ...]
+    signalled_ms: Mapping[Key, int] = attrs.field(factory=dict)
+    killed_ms: Mapping[Key, int] = attrs.field(factory=dict)
+    launched: frozenset[Key] = frozenset()
+    started: frozenset[Key] = frozenset()
+    exited: frozenset[Key] = frozenset()
+    refused: Mapping[Key, str] = attrs.field(factory=dict)
+    busy: frozenset[Key] = frozenset()
+
+
+@attrs.frozen(kw_only=True)
+class Create:
+    """Make the container, without starting it. `revision` is the document's."""
+
+    wanted: WantedContainer
+    revision: int
+
+    @property
+    def key(self) -> Key:
+        """Return the container's key."""
+        return self.wanted.key
+
+
+@attrs.frozen(kw_only=True)
+class Start:
+    """Start a created container, after remembering for ever that this was ordered."""
+
+    key: Key
+    name: str
+
+
+@attrs.frozen(kw_only=True)
+class Signal:
+    """Ask the container to end."""
+
+    key: Key
+    name: str
+    signal: str
+
+
+@attrs.frozen(kw_only=True)
+class Kill:
+    """End the container: its grace time is over, or it must not run."""
+
+    key: Key
+    name: str
+
+
+@attrs.frozen(kw_only=True)
+class ReportStarted:
+    """Report that the container runs."""
+
+    key: Key
+
+
+@attrs.frozen(kw_only=True)
+class ReportExited:
+    """Report that the container is gone for good. The fields are those of `ContainerExited`."""
+
+    key: Key
+    exit_code: int | None
+    reason: str
+    message: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class SaveLogsAndRemove:
+    """Remove a container that does not run, and keep its output."""
+
+    key: Key
+    name: str
+
+
+Action = Create | Start | Signal | Kill | ReportStarted | ReportExited | SaveLogsAndRemove
+
+
+def plan(document: NodeDocument | None, observed: Observed) -> tuple[Action, ...]:
+    """Return what to do now, at most one thing for each container, in order of the document.
+
+    Without a document nothing is known, so nothing is done.
+    """
+    if document is None:
+        return ()
+    seen = {container.key: container for container in observed.containers}
+    wanted = {container.key: container for container in document.containers}
+    actions = (
+        *(_wanted(one, seen.get(key), document.revision, observed) for key, one in wanted.items()),
+        *(_orphan(one, observed) for one in _orphans(document, observed)),
+    )
+    return tuple(
+        action for action in actions if action is not None and action.key not in observed.busy
+    )
+
+
+def next_kill_ms(document: NodeDocument | None, observed: Observed) -> int | None:
+    """Return after how long the next grace time is over, or None when nothing is stopping."""
+    if document is None:
+        return None
+    orders = {one.key: one.stop for one in document.containers}
+    orders |= {one.key: ORPHAN for one in _orphans(document, observed)}
+    waits = [
+        KILL_AGAIN_MS - observed.killed_ms[one.key]
+        if one.key in observed.killed_ms
+        else order.grace_ms - observed.signalled_ms[one.key]
+        for one in observed.containers
+        if one.state == "running"
+        and one.key in observed.signalled_ms
+        and (order := orders.get(one.key)) is not None
+    ]
+    return max(0, min(waits)) if waits else None
+
+
+def _wanted(
+    wanted: WantedContainer, seen: SeenContainer | None, revision: int, observed: Observed
+) -> Action | None:
+    key = wanted.key
+    if key in observed.exited:
+        # It leaves the document once the exit is in the log, and is cleared away then.
+        return _kill(seen, observed) if seen and seen.state == "running" else None
+    if seen is None:
+        return _absent(wanted, revision, observed)
+    match seen.state:
+        case "created":
+            return _created(wanted, seen, observed)
+        case "running":
+            if not wanted.started and key not in observed.started:
+                return ReportStarted(key=key)
+            return _stop(seen, wanted.stop, observed) if wanted.stop else None
+        case "exited":
+            return _exit_of(seen, observed)
+
+
+def _absent(wanted: WantedContainer, revision: int, observed: Observed) -> Action:
+    key = wanted.key
+    if key in observed.refused:
+        return _start_error(key, observed.refused[key])
+    if wanted.started or key in observed.started or key in observed.launched:
+        return _lost(key, "the container is not there any more")
+    if wanted.stop is not None:
+        return _lost(key, "stopped before it was started")
+    return Create(wanted=wanted, revision=revision)
+
+
+def _created(wanted: WantedContainer, seen: SeenContainer, observed: Observed) -> Action:
+    error = observed.refused.get(wanted.key) or seen.error
+    if error:
+        return _start_error(wanted.key, error)
+    if wanted.stop is not None:
+        # Gone first, reported then: a start that is still on its way finds nothing to start.
+        return SaveLogsAndRemove(key=wanted.key, name=seen.name)
+    return Start(key=wanted.key, name=seen.name)
+
+
+def _stop(seen: SeenContainer, order: StopOrder, observed: Observed) -> Action | None:
+    signalled_ms = observed.signalled_ms.get(seen.key)
+    if signalled_ms is None:
+        return Signal(key=seen.key, name=seen.name, signal=order.signal)
+    return _kill(seen, observed) if signalled_ms >= order.grace_ms else None
+
+
+def _kill(seen: SeenContainer, observed: Observed) -> Kill | None:
+    killed_ms = observed.killed_ms.get(seen.key, KILL_AGAIN_MS)
+    return Kill(key=seen.key, name=seen.name) if killed_ms >= KILL_AGAIN_MS else None
+
+
+def _exit_of(seen: SeenContainer, observed: Observed) -> ReportExited:
+    key, code = seen.key, seen.exit_code
+    if seen.error:
+        return _start_error(key, seen.error)
+    if seen.oom_killed and code != 0:
+        message = "a process was killed because the container was out of memory"
+        return ReportExited(key=key, exit_code=code, reason="oom", message=message)
+    if code == EXIT_CODE_SIGKILL and key in observed.killed_ms:
+        message = "killed when its grace time was over"
+        return ReportExited(key=key, exit_code=code, reason="killed", message=message)
+    return ReportExited(key=key, exit_code=code, reason="exited")
+
+
+def _lost(key: Key, message: str) -> ReportExited:
+    return ReportExited(key=key, exit_code=None, reason="lost", message=message)
+
+
+def _start_error(key: Key, message: str) -> ReportExited:
+    return ReportExited(key=key, exit_code=None, reason="start_error", message=message)
+
+
+def _orphans(document: NodeDocument, observed: Observed) -> Iterator[SeenContainer]:
+    wanted = {container.key for container in document.containers}
+    for container in observed.containers:
+        if container.key not in wanted and container.revision <= document.revision:
+            yield container
+
+
+def _orphan(seen: SeenContainer, observed: Observed) -> Action | None:
+    if seen.state == "running":
+        return _stop(seen, ORPHAN, observed)
+    return SaveLogsAndRemove(key=seen.key, name=seen.name)

@@ -1,0 +1,1 @@
+"""Properties of the pure part, over histories that hypothesis makes up."""

@@ -1,0 +1,237 @@
+"""A whole simulated cluster: real masters, agents and logs on simulated ports."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Final
+
+import attrs
+
+from dorm.agent.agent import Agent
+from dorm.config import AgentConfig, ClusterConfig, MasterConfig, MountSource
+from dorm.keys import Keys
+from dorm.log.etcd_log import EtcdLog
+from dorm.master.master import Master
+from events.codec import from_json
+from events.nodes import Device
+from events.units import Resources
+from reconcilers.documents import NodeDocument
+from tests.simulation.checker import Checker, leader_of
+from tests.simulation.docker import Engine, SimDocker
+from tests.simulation.etcd import NetworkFaults, SimEtcdClient
+from tests.simulation.etcd_store import EtcdStore
+from tests.simulation.files import SHARED, Disk, SimFiles
+from tests.simulation.process import MachineClock, Process, SimClock, SimRandomness
+from tests.simulation.training import Trainings
+from tests.simulation.users import Errand, User
+
+CLUSTER: Final = "sim"
+DEVICES_PER_NODE: Final = 2
+CAPACITY: Final = Resources(cpu_milli=4_000, memory_bytes=8 << 30, gpu_count=DEVICES_PER_NODE)
+DRIFT: Final = 0.02
+BOOT_S_MAX: Final = 3_600.0
+SKEW_MS_MAX: Final = 2_000  # the waits after failures are kept in UTC, so masters need NTP
+SUPERVISION_S: Final = 1.0
+SEGMENT_EVENTS_MAX: Final = 80  # small, so that each run rolls over and starts from snapshots
+SNAPSHOT_EVERY: Final = 30
+
+
+@attrs.frozen(kw_only=True)
+class Parts:
+    """What processes are given for ports, so that a test can put a broken one in."""
+
+    etcd: Callable[[EtcdStore, Process, NetworkFaults], SimEtcdClient] = SimEtcdClient
+    docker: Callable[[Engine, Process], SimDocker] = SimDocker
+
+
+SOUND: Final = Parts()
+
+
+@attrs.define(eq=False)
+class Machine:
+    """A node: its engine and disk stay while agents come and go."""
+
+    node_id: str
+    engine: Engine
+    disk: Disk
+    process: Process
+
+
+class Cluster:
+    """Masters, machines and users, and the world they live in.
+
+    Attributes:
+        network: How bad the network is now.
+        masters: The present process of each master, by name, with the master itself.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        masters: int = 2,
+        nodes: int = 3,
+        parts: Parts = SOUND,
+    ) -> None:
+        """Build the world; `start` puts it to work. Needs a running loop."""
+        self.seed = seed
+        self.keys, self.store, self.network = Keys(CLUSTER), EtcdStore(), NetworkFaults()
+        node_ids = [f"n{index}" for index in range(nodes)]
+        now = asyncio.get_running_loop().time
+        self.checker = Checker(self.keys, self.store, dict.fromkeys(node_ids, CAPACITY), now)
+        self.trainings = Trainings(Random(f"{seed}/trainings"), self.checker)
+        self.masters: dict[str, tuple[Process, Master]] = {}
+        self.users: list[Process] = []
+        self._parts = parts
+        self._world = Random(f"{seed}/world")
+        self._starts = 0
+        self._clocks: dict[str, MachineClock] = {}
+        self._master_names = tuple(f"m{index}" for index in range(masters))
+        shared: dict[str, bytes] = {}
+        self.machines = {node_id: self._machine(node_id, Disk(shared)) for node_id in node_ids}
+
+    def start(self) -> None:
+        """Start every master and agent."""
+        for name in self._master_names:
+            self.start_master(name)
+        for node_id in self.machines:
+            self.start_agent(node_id)
+        self._supervision = asyncio.create_task(self._supervise())
+
+    def start_master(self, name: str) -> None:
+        """Start a master anew."""
+        process = self._process(name)
+        etcd, clock, randomness = self._ports(process)
+        config = MasterConfig(
+            name=name,
+            cluster=ClusterConfig(cluster=CLUSTER),
+            segment_events_max=SEGMENT_EVENTS_MAX,
+            snapshot_every=SNAPSHOT_EVERY,
+        )
+        master = Master(
+            config,
+            etcd=etcd,
+            log=self._log(process, etcd),
+            clock=clock,
+            randomness=randomness,
+        )
+        self.masters[name] = process, master
+        process.spawn(master.run())
+        self.checker.tell(f"master {name} started")
+
+    def start_agent(self, node_id: str) -> None:
+        """Start a node's agent anew."""
+        machine = self.machines[node_id]
+        machine.process = process = self._process(node_id)
+        etcd, clock, randomness = self._ports(process)
+        config = AgentConfig(
+            node_id=node_id,
+            cluster=ClusterConfig(cluster=CLUSTER),
+            capacity=CAPACITY,
+            devices=tuple(
+                Device(uuid=f"GPU-{node_id}-{index}") for index in range(DEVICES_PER_NODE)
+            ),
+            mounts={"shared": MountSource(path=SHARED)},
+            state_dir=f"/var/lib/dorm/{node_id}",
+        )
+        agent = Agent(
+            config,
+            etcd=etcd,
+            log=self._log(process, etcd),
+            docker=self._parts.docker(machine.engine, process),
+            files=SimFiles(machine.disk, process),
+            clock=clock,
+            randomness=randomness,
+        )
+        process.spawn(agent.run())
+        self.checker.tell(f"agent {node_id} started")
+
+    def reboot(self, node_id: str) -> None:
+        """Switch a machine off and on: its containers end, its clock begins anew."""
+        machine = self.machines[node_id]
+        machine.process.kill()
+        machine.engine.reboot()
+        clock = self._clocks[node_id]
+        now = asyncio.get_running_loop().time()
+        self._clocks[node_id] = attrs.evolve(clock, boot_s=-now * clock.rate)
+
+    def start_user(self, name: str, errands: tuple[Errand, ...]) -> None:
+        """Send a user on errands."""
+        process = self._process(name)
+        etcd, clock, randomness = self._ports(process)
+        log = self._log(process, etcd)
+        user = User(name, log=log, clock=clock, randomness=randomness, checker=self.checker)
+        self.users.append(process)
+        process.spawn(user.run(errands))
+
+    def restart_dead(self) -> None:
+        """Start every master and agent that does not run."""
+        for name, (process, _) in list(self.masters.items()):
+            if not process.alive:
+                self.start_master(name)
+        for node_id, machine in self.machines.items():
+            if not machine.process.alive:
+                self.start_agent(node_id)
+
+    @property
+    def processes(self) -> Iterator[Process]:
+        """Yield every present process."""
+        yield from (process for process, _ in self.masters.values())
+        yield from (machine.process for machine in self.machines.values())
+        yield from self.users
+
+    @property
+    def leader(self) -> str | None:
+        """Return the name of the master that holds the leader key now."""
+        return leader_of(self.store, self.keys)
+
+    def missing(self) -> list[str]:
+        """Return what is left to do until everything has converged; nothing when it has."""
+        missing = self.checker.missing()
+        missing += [f"{user.name} is not done" for user in self.users if user.alive]
+        for machine in self.machines.values():
+            missing += [f"container {name} is left" for name in machine.engine.containers]
+            item = self.store.get(self.keys.desired(machine.node_id))
+            if item is not None:
+                document = from_json(item.value, NodeDocument)
+                missing += [f"{one.name} is still wanted" for one in document.containers]
+        return missing
+
+    async def _supervise(self) -> None:
+        """Look for programs that end by themselves, and compare what masters believe."""
+        while True:
+            await asyncio.sleep(SUPERVISION_S)
+            for process in self.processes:
+                failure = process.failure
+                self.checker.require(failure is None, f"{process.name} failed: {failure!r}")
+            for name, (process, master) in self.masters.items():
+                if process.alive:
+                    self.checker.believed(name, master.state())
+
+    def _machine(self, node_id: str, disk: Disk) -> Machine:
+        engine = Engine(
+            node_id,
+            trainings=self.trainings,
+            witness=self.checker,
+            disk=disk,
+            random=Random(f"{self.seed}/engine/{node_id}"),
+        )
+        return Machine(node_id=node_id, engine=engine, disk=disk, process=self._process(node_id))
+
+    def _process(self, name: str) -> Process:
+        """Return a new process on the machine of that name."""
+        self._starts += 1
+        if name not in self._clocks:
+            self._clocks[name] = MachineClock(
+                boot_s=self._world.uniform(0, BOOT_S_MAX),
+                rate=1 + self._world.uniform(-DRIFT, DRIFT),
+                skew_ms=self._world.randint(-SKEW_MS_MAX, SKEW_MS_MAX),
+            )
+        return Process(f"{name}.{self._starts}", self.seed, self._clocks[name])
+
+    def _log(self, process: Process, etcd: SimEtcdClient) -> EtcdLog:
+        return EtcdLog(etcd, self.keys, producer=process.name)
+
+    def _ports(self, process: Process) -> tuple[SimEtcdClient, SimClock, SimRandomness]:
+        etcd = self._parts.etcd(self.store, process, self.network)
+        return etcd, SimClock(process), SimRandomness(process)

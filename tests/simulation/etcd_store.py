@@ -1,0 +1,283 @@
+"""etcd's key-value store as one synchronous object: revisions, leases, history, limits.
+
+Faults are not here but in `etcd.SimEtcdClient`: the store itself is always right.
+"""
+
+import asyncio
+import itertools
+from bisect import bisect_left, insort
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import attrs
+
+from dorm.ports.etcd import (
+    Compare,
+    Delete,
+    Get,
+    KeyValue,
+    Lease,
+    MemberStatus,
+    Operation,
+    Put,
+    RangeResult,
+    TxnResult,
+    WatchEvent,
+)
+from events.errors import Compacted, Rejected
+
+OPERATIONS_MAX: Final = 128  # etcd's --max-txn-ops
+REQUEST_BYTES_MAX: Final = 1_572_864  # etcd's --max-request-bytes
+
+Change = tuple[int, tuple[WatchEvent, ...]]
+Observer = Callable[[int, Sequence[Compare], tuple[WatchEvent, ...]], None]
+
+
+@attrs.define
+class _LeaseHeld:
+    ttl_s: float
+    expires: float
+    keys: dict[str, None] = attrs.field(factory=dict)
+
+
+class EtcdStore:
+    """The data of one etcd cluster.
+
+    Attributes:
+        quorum: Whether the members can agree; leases only run out while they can.
+        observers: Called with revision, guards and changes of each write, at the very moment.
+        refused: How often a guard did not hold, by key.
+    """
+
+    def __init__(self) -> None:
+        """Start empty, at revision 1 as etcd does."""
+        self.revision = 1
+        self.compacted = 0
+        self.quorum = True
+        self.observers: list[Observer] = []
+        self.refused: Counter[str] = Counter()
+        self._items: dict[str, KeyValue] = {}
+        self._keys: list[str] = []
+        self._leases: dict[int, _LeaseHeld] = {}
+        self._lease_ids = itertools.count(7_001)
+        self._history: deque[Change] = deque()
+        self._changed = asyncio.Event()
+
+    # Keys
+
+    def get(self, key: str) -> KeyValue | None:
+        """Return one key."""
+        return self._items.get(key)
+
+    def range(self, prefix: str, start: str, limit: int, *, keys_only: bool) -> RangeResult:
+        """Return keys in order."""
+        first = bisect_left(self._keys, max(prefix, start))
+        keys = itertools.takewhile(
+            lambda key: key.startswith(prefix), itertools.islice(self._keys, first, None)
+        )
+        found = list(itertools.islice(keys, limit + 1) if limit else keys)
+        more = bool(limit) and len(found) > limit
+        items = (self._items[key] for key in (found[:limit] if limit else found))
+        return RangeResult(
+            items=tuple(attrs.evolve(item, value=b"") if keys_only else item for item in items),
+            revision=self.revision,
+            more=more,
+        )
+
+    def txn(
+        self,
+        compares: Sequence[Compare],
+        success: Sequence[Operation],
+        failure: Sequence[Operation],
+    ) -> TxnResult:
+        """Run a transaction, all of it or nothing."""
+        _check_limits(compares, success, failure)
+        broken = [compare.key for compare in compares if not self._holds(compare)]
+        succeeded = not broken
+        self.refused.update(broken)
+        branch = success if succeeded else failure
+        for operation in branch:
+            if isinstance(operation, Put) and operation.lease not in {0, *self._leases}:
+                raise Rejected("is not a lease", field="lease", value=str(operation.lease))
+        gets: list[KeyValue | None] = []
+        changes: list[WatchEvent] = []
+        revision = self.revision + 1
+        for operation in branch:
+            match operation:
+                case Put():
+                    changes.append(self._put(operation, revision))
+                case Delete(key=key):
+                    changes.extend(self._delete(key, revision))
+                case Get(key=key):
+                    gets.append(self._items.get(key))
+        self._commit(revision, compares, changes)
+        return TxnResult(succeeded=succeeded, revision=self.revision, gets=tuple(gets))
+
+    def _holds(self, compare: Compare) -> bool:
+        item = self._items.get(compare.key)
+        if item is None:
+            return compare.value == 0
+        actual = {
+            "create": item.create_revision,
+            "mod": item.mod_revision,
+            "version": item.version,
+        }
+        return actual[compare.target] == compare.value
+
+    def _put(self, put: Put, revision: int) -> WatchEvent:
+        old = self._items.get(put.key)
+        if old is None:
+            insort(self._keys, put.key)
+        elif old.lease:
+            self._leases[old.lease].keys.pop(put.key, None)
+        item = KeyValue(
+            key=put.key,
+            value=put.value,
+            create_revision=old.create_revision if old else revision,
+            mod_revision=revision,
+            version=old.version + 1 if old else 1,
+            lease=put.lease,
+        )
+        self._items[put.key] = item
+        if put.lease:
+            self._leases[put.lease].keys[put.key] = None
+        return WatchEvent(kind="put", item=item)
+
+    def _delete(self, key: str, revision: int) -> tuple[WatchEvent, ...]:
+        old = self._items.pop(key, None)
+        if old is None:
+            return ()
+        del self._keys[bisect_left(self._keys, key)]
+        if old.lease in self._leases:
+            self._leases[old.lease].keys.pop(key, None)
+        gone = KeyValue(key=key, value=b"", create_revision=0, mod_revision=revision, version=0)
+        return (WatchEvent(kind="delete", item=gone),)
+
+    def _commit(
+        self, revision: int, compares: Sequence[Compare], changes: Sequence[WatchEvent]
+    ) -> None:
+        if not changes:
+            return
+        self.revision = revision
+        self._history.append((revision, tuple(changes)))
+        for observer in self.observers:
+            observer(revision, compares, tuple(changes))
+        self.wake_watchers()
+
+    # Leases
+
+    def grant(self, ttl_s: float) -> Lease:
+        """Make a lease."""
+        lease_id, ttl_s = next(self._lease_ids), max(1.0, ttl_s)
+        self._leases[lease_id] = _LeaseHeld(ttl_s=ttl_s, expires=_now() + ttl_s)
+        self._expire_at(lease_id, self._leases[lease_id])
+        return Lease(lease_id=lease_id, ttl_s=ttl_s)
+
+    def keep_alive(self, lease_id: int) -> Lease:
+        """Renew a lease; `ttl_s` 0 when it is gone."""
+        lease = self._leases.get(lease_id)
+        if lease is None:
+            return Lease(lease_id=lease_id, ttl_s=0)
+        lease.expires = _now() + lease.ttl_s
+        return Lease(lease_id=lease_id, ttl_s=lease.ttl_s)
+
+    def revoke(self, lease_id: int) -> None:
+        """Drop a lease and its keys, asked for or not."""
+        lease = self._leases.pop(lease_id, None)
+        if lease is not None:
+            revision = self.revision + 1
+            gone = [change for key in list(lease.keys) for change in self._delete(key, revision)]
+            self._commit(revision, (), gone)
+
+    @property
+    def lease_ids(self) -> tuple[int, ...]:
+        """Return the leases in force, oldest first."""
+        return tuple(self._leases)
+
+    def set_quorum(self, *, quorum: bool) -> None:
+        """Lose or regain quorum. A new leader gives every lease its full time again."""
+        if quorum and not self.quorum:
+            for lease in self._leases.values():
+                lease.expires = _now() + lease.ttl_s
+        self.quorum = quorum
+
+    def _expire_at(self, lease_id: int, lease: _LeaseHeld) -> None:
+        def expire() -> None:
+            if self._leases.get(lease_id) is not lease:
+                return
+            if self.quorum and lease.expires <= _now():
+                self.revoke(lease_id)
+            else:
+                self._expire_at(lease_id, lease)
+
+        loop = asyncio.get_running_loop()
+        loop.call_at(max(lease.expires, loop.time() + 0.5), expire)
+
+    # History
+
+    def changes(self, prefix: str, start_revision: int) -> tuple[tuple[WatchEvent, ...], int]:
+        """Return the changes below `prefix` from `start_revision` on, and where to go on.
+
+        Raises:
+            Compacted: That history is gone.
+        """
+        if start_revision < self.compacted:
+            raise Compacted(self.compacted)
+        found: list[WatchEvent] = []
+        for revision, changes in reversed(self._history):
+            if revision < start_revision:
+                break
+            found.extend(c for c in reversed(changes) if c.item.key.startswith(prefix))
+        return tuple(reversed(found)), max(start_revision, self.revision + 1)
+
+    def compact(self, revision: int) -> None:
+        """Drop the history before `revision`."""
+        if revision > self.revision:
+            raise Rejected("is in the future", field="revision", value=str(revision))
+        self.compacted = max(self.compacted, revision)
+        while self._history and self._history[0][0] < self.compacted:
+            self._history.popleft()
+        self.wake_watchers()
+
+    async def change(self) -> None:
+        """Wait until something changes or is compacted, or a stream breaks."""
+        await self._changed.wait()
+
+    def wake_watchers(self) -> None:
+        """Let every watcher look again."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def status(self) -> MemberStatus:
+        """Return the status of the only member there is."""
+        return MemberStatus(
+            endpoint="sim:2379",
+            version="3.5.16",
+            cluster_id=1,
+            member_id=1,
+            leader_id=1 if self.quorum else 0,
+            revision=self.revision,
+            db_bytes=sum(len(item.key) + len(item.value) for item in self._items.values()),
+        )
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _check_limits(
+    compares: Sequence[Compare], success: Sequence[Operation], failure: Sequence[Operation]
+) -> None:
+    most = max(len(compares), len(success), len(failure))
+    if most > OPERATIONS_MAX:
+        raise Rejected(f"has {most} operations; etcd takes {OPERATIONS_MAX}", field="txn")
+    size = sum(len(item.key) + 16 for item in (*compares, *success, *failure))
+    size += sum(len(item.value) for item in (*success, *failure) if isinstance(item, Put))
+    if size > REQUEST_BYTES_MAX:
+        raise Rejected(f"has {size} bytes; etcd takes {REQUEST_BYTES_MAX}", field="txn")
+    for branch in (success, failure):
+        puts = [item.key for item in branch if isinstance(item, Put)]
+        deletes = {item.key for item in branch if isinstance(item, Delete)}
+        if len({*puts}) < len(puts) or not deletes.isdisjoint(puts):
+            raise Rejected("names a key twice", field="txn")

@@ -1,0 +1,136 @@
+"""A seeded schedule of everything that goes wrong, and the healing after it."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Final
+
+from tests.simulation.cluster import Cluster
+from tests.simulation.etcd import NetworkFaults
+
+QUIET: Final = NetworkFaults()
+BAD: Final = NetworkFaults(
+    lost_request=0.01, lost_reply=0.01, late_commit=0.4, slow=0.02, broken_watch=0.02
+)
+STORM: Final = NetworkFaults(
+    lost_request=0.05, lost_reply=0.05, late_commit=0.6, slow=0.1, broken_watch=0.1
+)
+
+
+class Chaos:
+    """Breaks a cluster for some time, then heals it.
+
+    Attributes:
+        counts: How often each kind of fault was injected.
+    """
+
+    def __init__(self, cluster: Cluster, random: Random) -> None:
+        """Take the cluster to break."""
+        self._cluster, self._random = cluster, random
+        self.counts: Counter[str] = Counter()
+        self._kinds: dict[str, Callable[[], None]] = {
+            "master crash": self._master_crash,
+            "master pause": self._master_pause,
+            "master cut": self._master_cut,
+            "agent crash": self._agent_crash,
+            "agent pause": self._agent_pause,
+            "agent cut": self._agent_cut,
+            "etcd outage": self._etcd_outage,
+            "lease revoked": self._lease_revoked,
+            "compaction": self._compaction,
+            "docker hiccup": self._docker_hiccup,
+            "reboot": self._reboot,
+        }
+
+    async def run(self, seconds: float) -> None:
+        """Inject faults at random for so long.
+
+        Each seed has its own mix: faults hide each other, so all of them all the time is not
+        the worst.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        self._cluster.network.become(self._random.choice((QUIET, BAD, BAD, STORM)))
+        kinds = self._random.sample(list(self._kinds), self._random.randint(4, len(self._kinds)))
+        gap_s = self._random.choice((2.0, 4.0, 4.0, 8.0))
+        while loop.time() < end:
+            await asyncio.sleep(self._random.expovariate(1 / gap_s))
+            kind = self._random.choice(kinds)
+            self.counts[kind] += 1
+            self._cluster.checker.tell(f"FAULT {kind}")
+            self._kinds[kind]()
+
+    async def heal(self) -> None:
+        """End every fault, now and for good."""
+        cluster = self._cluster
+        cluster.checker.tell("HEAL")
+        cluster.network.become(NetworkFaults())
+        cluster.store.set_quorum(quorum=True)
+        for process in cluster.processes:
+            process.resume()
+            process.cut = False
+        for machine in cluster.machines.values():
+            machine.engine.available = True
+        cluster.trainings.crashing = False
+        cluster.restart_dead()
+
+    def _span(self) -> float:
+        return self._random.choice((1, 3, 6, 12, 20)) * self._random.uniform(0.5, 1.5)
+
+    def _later(self, action: Callable[[], None]) -> None:
+        asyncio.get_running_loop().call_later(self._span(), action)
+
+    def _master_crash(self) -> None:
+        name = self._random.choice(sorted(self._cluster.masters))
+        self._cluster.masters[name][0].kill()
+        self._later(self._cluster.restart_dead)
+
+    def _master_pause(self) -> None:
+        process, _ = self._cluster.masters[self._random.choice(sorted(self._cluster.masters))]
+        process.pause()
+        self._later(process.resume)
+
+    def _master_cut(self) -> None:
+        process, _ = self._cluster.masters[self._random.choice(sorted(self._cluster.masters))]
+        process.cut = True
+        self._later(lambda: setattr(process, "cut", False))
+
+    def _agent_crash(self) -> None:
+        self._cluster.machines[self._node()].process.kill()
+        self._later(self._cluster.restart_dead)
+
+    def _agent_pause(self) -> None:
+        process = self._cluster.machines[self._node()].process
+        process.pause()
+        self._later(process.resume)
+
+    def _agent_cut(self) -> None:
+        process = self._cluster.machines[self._node()].process
+        process.cut = True
+        self._later(lambda: setattr(process, "cut", False))
+
+    def _etcd_outage(self) -> None:
+        store = self._cluster.store
+        store.set_quorum(quorum=False)
+        self._later(lambda: store.set_quorum(quorum=True))
+
+    def _lease_revoked(self) -> None:
+        leases = self._cluster.store.lease_ids
+        if leases and self._cluster.store.quorum:
+            self._cluster.store.revoke(self._random.choice(leases))
+
+    def _compaction(self) -> None:
+        self._cluster.store.compact(self._cluster.store.revision)
+
+    def _docker_hiccup(self) -> None:
+        engine = self._cluster.machines[self._node()].engine
+        engine.available = False
+        self._later(lambda: setattr(engine, "available", True))
+
+    def _reboot(self) -> None:
+        self._cluster.reboot(self._node())
+        self._later(self._cluster.restart_dead)
+
+    def _node(self) -> str:
+        return self._random.choice(sorted(self._cluster.machines))
