@@ -3,8 +3,11 @@
 import pytest
 
 from dorm.spec import SpecFaults, from_yaml
-from tests.spec.malformed import MALFORMED
+from tests.spec.malformed import MALFORMED_FORMS
+from tests.spec.malformed_values import MALFORMED_VALUES
 from tests.spec.texts import a_text
+
+MALFORMED = (*MALFORMED_FORMS, *MALFORMED_VALUES)
 
 
 @pytest.mark.parametrize(
