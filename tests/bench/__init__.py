@@ -1,0 +1,1 @@
+"""Benchmarks: each prints a table that compares two things in one run; none asserts a time."""
