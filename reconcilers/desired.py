@@ -34,10 +34,17 @@ def documents(state: ClusterState) -> dict[str, NodeDocument]:
 def plan(state: ClusterState, stored: Mapping[str, NodeDocument]) -> tuple[NodeDocument, ...]:
     """Return the documents to write: those that say something else than the stored ones.
 
+    The document of a node that was forgotten is emptied: its containers count as gone, so an agent
+    that comes back after all must not start what it finds there.
+
     A stored document from a later position is left alone: this reader is behind.
     """
+    nothing = {
+        node_id: NodeDocument(node_id=node_id, revision=state.revision, containers=())
+        for node_id in sorted(stored)
+    }
     changed = []
-    for node_id, document in documents(state).items():
+    for node_id, document in (nothing | documents(state)).items():
         old = stored.get(node_id)
         same = old is not None and old.containers == document.containers
         ahead = old is not None and old.revision > document.revision

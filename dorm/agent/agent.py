@@ -16,10 +16,10 @@ from dorm.agent.outbox import Outbox
 from dorm.agent.paths import Paths
 from dorm.agent.registration import Holder, Registration
 from dorm.agent.reporter import Reporter
-from dorm.agent.streams import closing
 from dorm.agent.world import World
 from dorm.config import AgentConfig
 from dorm.ports import Clock, Docker, Etcd, Files, Randomness
+from dorm.streams import closing
 from events.errors import NotFound, Unavailable
 from events.log import EventLog
 from reconcilers.documents import NodeDocument, container_name

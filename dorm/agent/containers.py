@@ -6,10 +6,10 @@ from contextlib import suppress
 
 import structlog
 
-from dorm.agent.backoff import Backoff
 from dorm.agent.hands import Hands
 from dorm.agent.memory import Memory
 from dorm.agent.world import World
+from dorm.backoff import Backoff
 from dorm.ports import ContainerSeen
 from events.errors import Unavailable
 from reconcilers import node

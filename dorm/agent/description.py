@@ -6,9 +6,9 @@ import attrs
 import structlog
 
 from dorm.agent.outbox import Outbox
-from dorm.agent.streams import closing
 from dorm.agent.world import World
 from dorm.config import AgentConfig
+from dorm.streams import closing
 from events.errors import Unavailable
 from events.nodes import NodeReported
 

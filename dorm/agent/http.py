@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from dorm.agent.agent import Agent
-from dorm.agent.streams import closing
+from dorm.streams import closing
 from events.errors import NotFound, Unavailable
 
 

@@ -7,9 +7,9 @@ from typing import Final
 import structlog
 
 from dorm.agent.memory import Memory
-from dorm.agent.streams import closing
 from dorm.agent.world import World
 from dorm.keys import Keys
+from dorm.streams import closing
 from events.codec import from_json
 from events.errors import Compacted, Unavailable
 from reconcilers.documents import NodeDocument

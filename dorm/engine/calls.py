@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, TypeVar
 
 import requests
@@ -47,7 +48,15 @@ class Calls:
             return self._client
 
     def new_client(self) -> APIClient:
-        """Return a client with a connection of its own, as a stream needs it."""
+        """Return a client with a connection of its own, as a stream needs it.
+
+        Raises:
+            Unavailable: There is nothing to connect to. Found out here, because `docker` leaves
+                the socket of a connect that fails to the garbage collector.
+        """
+        path = self._url.removeprefix("unix://")
+        if path != self._url and not Path(path).exists():
+            raise Unavailable(f"the Docker engine does not answer: there is no socket {path}")
         return APIClient(base_url=self._url, version="auto", timeout=max(1, int(self._deadline_s)))
 
     async def call(self, act: Callable[[APIClient], T]) -> T:

@@ -12,11 +12,11 @@ from typing import Final
 import attrs
 import structlog
 
+from dorm.backoff import Backoff
 from dorm.keys import Keys
-from dorm.log.backoff import Backoff
-from dorm.log.changes import changes
 from dorm.ports.clock import Clock, Randomness
 from dorm.ports.etcd import Compare, Delete, Etcd, Get, KeyValue, Put
+from dorm.streams import closing
 from events.codec import to_json
 from events.errors import Compacted, Fenced, Rejected, Unavailable
 
@@ -64,7 +64,7 @@ class Leadership:
         """Wait until this master leads, for as long as it takes; return its epoch."""
         token = self._randomness.token(TOKEN_LENGTH)
         record = LeaderRecord(master=self._name, address=self._address, token=token)
-        backoff = Backoff(self._randomness)
+        backoff = Backoff(self._clock, self._randomness)
         while self.epoch is None:  # Ends when the leader in office goes.
             try:
                 await self._run_for_office(to_json(record))
@@ -82,14 +82,14 @@ class Leadership:
         Raises:
             Fenced: The lease is gone, or may be. The master must stop acting, and campaign again.
         """
-        backoff = Backoff(self._randomness, max_s=self._ttl_s / 5)
+        backoff = Backoff(self._clock, self._randomness, max_s=self._ttl_s / 5)
         while self.still_mine():
             try:
                 async with asyncio.timeout(self._mine_until - self._clock.monotonic()):
                     await self._renew()
             except (Unavailable, TimeoutError) as error:
                 _log.warning("lease.not_renewed", error=str(error))
-                await self._clock.sleep(backoff.next_s())
+                await backoff.wait()
                 continue
             backoff.reset()
             await self._clock.sleep(self._ttl_s / 3)
@@ -165,7 +165,7 @@ class Leadership:
         with suppress(TimeoutError):
             async with (
                 asyncio.timeout(self._ttl_s),
-                changes(self._etcd, self._key, start_revision=revision + 1) as watched,
+                closing(self._etcd.watch(self._key, start_revision=revision + 1)) as watched,
             ):
                 async for batch in watched:
                     if any(e.kind == "delete" and e.item.key == self._key for e in batch):

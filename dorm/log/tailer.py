@@ -11,12 +11,12 @@ from collections.abc import AsyncGenerator
 
 import structlog
 
+from dorm.backoff import Backoff
 from dorm.keys import Keys
-from dorm.log.backoff import Backoff
-from dorm.log.changes import changes
 from dorm.log.stored import recorded_event
 from dorm.ports.clock import Clock, Randomness
 from dorm.ports.etcd import Etcd, WatchEvent
+from dorm.streams import closing
 from events.errors import Compacted, Unavailable
 from events.log import EventLog
 from events.recorded import Recorded
@@ -42,7 +42,7 @@ class Tailer:
             Corrupt: What is stored is no event, or etcd went back behind what was read.
         """
         position = after
-        backoff = Backoff(self._randomness)
+        backoff = Backoff(self._clock, self._randomness)
         while True:  # Follows for ever; the caller stops asking.
             try:
                 page = await self._event_log.read(after=position)
@@ -50,9 +50,8 @@ class Tailer:
                 yield page.recorded
                 if not page.at_end:
                     continue
-                async with changes(
-                    self._etcd, self._keys.events, start_revision=position + 1
-                ) as watched:
+                watch = self._etcd.watch(self._keys.events, start_revision=position + 1)
+                async with closing(watch) as watched:
                     async for batch in watched:
                         backoff.reset()
                         recorded = self._new_events(batch, position)

@@ -6,10 +6,10 @@ from typing import Final
 
 import structlog
 
+from dorm.backoff import Backoff
 from dorm.config import MasterConfig
 from dorm.keys import Keys
 from dorm.log import snapshots
-from dorm.log.backoff import Backoff
 from dorm.log.etcd_log import EtcdLog
 from dorm.log.leadership import Leadership
 from dorm.log.tailer import Tailer
@@ -104,7 +104,7 @@ class Master:
         await self._leadership.resign()
 
     async def _start_from_snapshot(self) -> None:
-        backoff = Backoff(self._randomness)
+        backoff = Backoff(self._clock, self._randomness)
         while True:  # Ends when etcd answers; a master without etcd has nothing to do.
             try:
                 await self._event_log.bootstrap()
@@ -117,7 +117,7 @@ class Master:
             return
 
     async def _lead_in_turn(self) -> None:
-        backoff = Backoff(self._randomness)
+        backoff = Backoff(self._clock, self._randomness)
         while True:  # Leads until it is cancelled.
             try:
                 epoch = await self._leadership.campaign()
@@ -153,7 +153,7 @@ class Master:
             await asyncio.gather(keeper, return_exceptions=True)
 
     async def _work(self, term: Term, upkeep: Upkeep, moved: asyncio.Event) -> None:
-        backoff = Backoff(self._randomness)
+        backoff = Backoff(self._clock, self._randomness)
         begun, upkeep_at = False, self._clock.monotonic() + UPKEEP_S
         while self._leadership.still_mine():
             moved.clear()
@@ -186,7 +186,7 @@ class Master:
         )
 
     async def _read_statuses(self) -> None:
-        backoff = Backoff(self._randomness)
+        backoff = Backoff(self._clock, self._randomness)
         prefix = self._keys.statuses
         while True:  # Reads until it is cancelled.
             try:

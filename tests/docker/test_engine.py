@@ -1,7 +1,6 @@
 """The Docker adapter on a real engine."""
 
 import asyncio
-import gc
 import socket
 import time
 from contextlib import aclosing
@@ -269,14 +268,12 @@ async def test_leaving_a_silent_stream_frees_it_at_once(desk: Desk) -> None:
     assert time.monotonic() - began < 1
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_an_engine_that_is_not_there_is_unavailable(desk: Desk, tmp_path: Path) -> None:
     """It may come up later, so the agent waits and tries again."""
     engine = desk.engine(url=f"unix://{tmp_path}/nobody.sock")
 
     with pytest.raises(Unavailable, match="does not answer"):
         await engine.containers()
-    gc.collect()  # docker leaves the socket of a failed connect to the collector, which warns.
 
 
 async def test_an_engine_that_hangs_meets_a_deadline(desk: Desk, tmp_path: Path) -> None:

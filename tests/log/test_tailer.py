@@ -8,10 +8,10 @@ import pytest
 from dorm.clock import SystemClock, SystemRandomness
 from dorm.etcd import EtcdClient
 from dorm.keys import Keys
-from dorm.log.changes import changes
 from dorm.log.etcd_log import EtcdLog
 from dorm.log.tailer import Tailer
 from dorm.ports.etcd import Etcd, Put, WatchEvent
+from dorm.streams import closing
 from events.errors import Corrupt
 from events.recorded import Recorded
 from tests.builders import BY_TEST, an_app
@@ -132,7 +132,8 @@ class _Repeating:
     async def watch(
         self, prefix: str, *, start_revision: int
     ) -> AsyncIterator[tuple[WatchEvent, ...]]:
-        async with changes(self._etcd, prefix, start_revision=start_revision) as watched:
+        watch = self._etcd.watch(prefix, start_revision=start_revision)
+        async with closing(watch) as watched:
             async for batch in watched:
                 yield batch
                 yield batch

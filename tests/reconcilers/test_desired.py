@@ -146,3 +146,14 @@ def test_a_lost_node_keeps_its_document_until_it_is_forgotten() -> None:
 
     assert 1 == len(desired.documents(lost)["n1"].containers)
     assert ["n2"] == list(desired.documents(forgotten))
+
+
+def test_the_document_of_a_forgotten_node_is_emptied() -> None:
+    """Its agent may come back after all, and must not start what counts as gone."""
+    stored = desired.documents(state_of(*running()))
+    forgotten = state_of(*running(), node_lost("n1"), node_forgotten("n1"))
+
+    written = {document.node_id: document for document in desired.plan(forgotten, stored)}
+
+    assert () == written["n1"].containers
+    assert () == desired.plan(forgotten, {**stored, **written})

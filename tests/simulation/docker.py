@@ -152,7 +152,7 @@ class Engine:
             size=int(launch.env["DORM_WORLD_SIZE"]),
             program=Program.from_env(launch.env),
             fresh="--fresh" in launch.command,
-            die=lambda exit_code: self._end(container, exit_code),
+            die=lambda exit_code: self._end(container, exit_code, oom=exit_code == KILLED),
             tell=lambda step: self._write(container, "DORM_PROGRESS_FILE", "", step),
             save=lambda step: self._write(
                 container, "DORM_CHECKPOINT_DIR", "/checkpoint.json", step
@@ -167,9 +167,9 @@ class Engine:
                 path = str(PurePosixPath(bind.source) / inside.relative_to(bind.target))
                 self._disk.tree(path)[path] = json.dumps({"step": step}).encode()
 
-    def _end(self, container: Container, exit_code: int) -> None:
+    def _end(self, container: Container, exit_code: int, *, oom: bool = False) -> None:
         assert container.training is not None, "only a started container ends"
-        container.state, container.exit_code = "exited", exit_code
+        container.state, container.exit_code, container.oom_killed = "exited", exit_code, oom
         self._witness.container_ended(container)
         self._trainings.ended(container.training, exit_code)
         self.ring()

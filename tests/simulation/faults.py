@@ -76,7 +76,7 @@ class Chaos:
         cluster.restart_dead()
 
     def _span(self) -> float:
-        return self._random.choice((1, 3, 6, 12, 20)) * self._random.uniform(0.5, 1.5)
+        return self._random.choice((1, 3, 6, 12, 20, 40)) * self._random.uniform(0.5, 1.5)
 
     def _later(self, action: Callable[[], None]) -> None:
         asyncio.get_running_loop().call_later(self._span(), action)

@@ -1,10 +1,10 @@
 """Directed scenarios: the failures that the design names, one by one, at the worst moment."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import ClassVar
 
-from dorm.ports.etcd import Compare, Operation, Put, TxnResult
+from dorm.ports.etcd import Compare, Operation, Put, TxnResult, WatchEvent
 from events.apps import AppCompleted, AppSubmitted, Scale
 from events.catalog import KIND_OF
 from events.control import LeaderElected
@@ -285,3 +285,48 @@ def test_a_second_application_shrinks_the_first_and_the_first_grows_back() -> No
         assert len(decided) == 3
 
     sound(run_script(1, script))
+
+
+def test_masters_that_were_cut_off_for_longer_than_their_lease_campaign_again() -> None:
+    """A master that thinks that it is in office, and may not act, would do neither for ever."""
+
+    async def script(cluster: Cluster) -> None:
+        await until(cluster, lambda: len(cluster.checker.state.nodes) == 3)
+        for process, _ in cluster.masters.values():
+            process.cut = True
+        await asyncio.sleep(20)
+        assert cluster.leader is None
+        for process, _ in cluster.masters.values():
+            process.cut = False
+        await until(cluster, lambda: cluster.leader is not None)
+        cluster.start_user("ann", (an_errand(),))
+
+    sound(run_script(1, script))
+
+
+class _SlowWatch(SimEtcdClient):
+    """Its watches tell everything seven seconds late."""
+
+    def watch(self, prefix: str, *, start_revision: int) -> AsyncIterator[tuple[WatchEvent, ...]]:
+        """See `Etcd`."""
+        return self._late(prefix, start_revision)
+
+    async def _late(
+        self, prefix: str, start_revision: int
+    ) -> AsyncIterator[tuple[WatchEvent, ...]]:
+        async for batch in super().watch(prefix, start_revision=start_revision):
+            if batch:
+                await asyncio.sleep(7)
+            yield batch
+
+
+def test_a_leader_that_reads_late_decides_nothing_twice() -> None:
+    """Until it has read its own last write, its state would want the same again."""
+
+    async def script(cluster: Cluster) -> None:
+        cluster.start_user("ann", (an_errand(steps=600),))
+        await until(cluster, lambda: bool(cluster.checker.running))
+        decided = [e for e in cluster.checker.recorded if isinstance(e.event, LayoutDecided)]
+        assert len(decided) == 1
+
+    sound(run_script(1, script, parts=Parts(etcd=_SlowWatch)))

@@ -143,7 +143,7 @@ class _Run:
         self._first = min(self._ranks, key=lambda rank: rank.number)
         if self._program.crash_s:
             after = self._random.expovariate(1 / self._program.crash_s)
-            self._loop.call_later(after, self._crash, rank, self._random.choice((1, 139)))
+            self._loop.call_later(after, self._crash, rank, self._random.choice((1, 137, 139)))
         if len(self._ranks) == self._size and not self._broken:
             self._begin(rank)
         elif self._broken:
