@@ -69,8 +69,8 @@ class Containers:
             self._busy.add(action.key)
             group.create_task(self._act(action, document))
         await self._forget(document, containers)
-        kill_ms = node.next_kill_ms(document, observed)
-        return self._relist_s if kill_ms is None else min(self._relist_s, kill_ms / 1000)
+        look_ms = node.next_look_ms(document, observed)
+        return self._relist_s if look_ms is None else min(self._relist_s, look_ms / 1000)
 
     async def _act(self, action: Action, document: NodeDocument) -> None:
         """Carry out one action; a failed one keeps its container busy for a while."""
@@ -105,7 +105,11 @@ class Containers:
                 for one in records
                 if one.killed_at_s is not None
             },
-            launched=frozenset(one.key for one in records if one.launched),
+            launched_ms={
+                one.key: self._since_ms(one.launched_at_s)
+                for one in records
+                if one.launched_at_s is not None
+            },
             started=frozenset(one.key for one in records if one.started),
             exited=frozenset(one.key for one in records if one.exit is not None),
             refused=dict(self._hands.refused),

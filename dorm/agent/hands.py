@@ -94,7 +94,7 @@ class Hands:
             self._refuse(action.key, error)
 
     async def _start(self, action: Start) -> None:
-        await self._memory.change(action.key, launched=True)
+        await self._memory.change(action.key, launched_at_s=self._clock.monotonic())
         try:
             await self._docker.start(action.name)
         except NotFound:

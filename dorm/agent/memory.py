@@ -23,7 +23,8 @@ class ContainerMemory:
     """What the agent knows of one container that Docker does not.
 
     Attributes:
-        launched: Its start was ordered, so it may have run.
+        launched_at_s: When its start was ordered, by this machine's monotonic clock. From then on
+            it may have run.
         signalled_at_s: When its stop signal was sent, by this machine's monotonic clock.
         killed_at_s: When SIGKILL was, or was about to be, sent because the grace time was over.
         started: It was seen running; `start_sent` once the log has it.
@@ -34,7 +35,7 @@ class ContainerMemory:
     app_id: str
     generation: int
     rank: int
-    launched: bool = False
+    launched_at_s: float | None = None
     signalled_at_s: float | None = None
     killed_at_s: float | None = None
     started: bool = False

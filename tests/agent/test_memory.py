@@ -27,7 +27,7 @@ def test_what_was_remembered_is_there_after_a_restart() -> None:
     async def story(desk: Desk) -> None:
         memory = await load(desk)
         memory.believe(7)
-        await memory.change(KEY, launched=True, signalled_at_s=3.5, started=True, exit=EXIT)
+        await memory.change(KEY, launched_at_s=1.5, signalled_at_s=3.5, started=True, exit=EXIT)
 
         assert (await load(desk)).now == attrs.evolve(memory.now, document_revision=7)
         assert (await load(desk)).of(KEY).exit == EXIT

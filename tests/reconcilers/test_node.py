@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from events.units import Resources
 from reconcilers.documents import NodeDocument, Peer, StopOrder, WantedContainer
 from reconcilers.node import (
+    INIT_MS,
     KILL_AGAIN_MS,
     ORPHAN,
     Action,
@@ -24,7 +25,7 @@ from reconcilers.node import (
     SeenContainer,
     Signal,
     Start,
-    next_kill_ms,
+    next_look_ms,
     plan,
 )
 
@@ -108,11 +109,14 @@ def test_without_a_document_nothing_is_done() -> None:
     assert plan(None, observed(seen("running"), seen("exited", app_id="b"))) == ()
 
 
-@pytest.mark.parametrize("by", ["document", "launched", "reported"])
+@pytest.mark.parametrize("by", ["document", "launch", "report"])
 def test_a_container_that_may_have_run_is_never_made_again(by: str) -> None:
     """A second start of one rank would train twice on one checkpoint: it is lost instead."""
-    memory = {"launched": {KEY}} if by == "launched" else {"started": {KEY}}
-    known = observed() if by == "document" else observed(**memory)
+    known = {
+        "document": observed(),
+        "launch": observed(launched_ms={KEY: 0}),
+        "report": observed(started=frozenset({KEY})),
+    }[by]
 
     actions = plan(document(wanted(started=by == "document")), known)
 
@@ -149,6 +153,17 @@ def test_a_stop_signals_waits_and_kills() -> None:
     )
 
 
+def test_a_container_that_has_just_begun_is_not_signalled_yet() -> None:
+    """Its init process has no handlers yet: the signal would be lost, and the grace with it."""
+    stop, running = document(wanted(started=True, stop=STOP)), seen("running")
+
+    young = observed(running, launched_ms={KEY: INIT_MS - 1})
+    assert plan(stop, young) == ()
+    assert next_look_ms(stop, young) == 1
+    (action,) = plan(stop, observed(running, launched_ms={KEY: INIT_MS}))
+    assert isinstance(action, Signal)
+
+
 def test_a_kill_is_repeated_only_after_a_while() -> None:
     """Dying takes time, and an engine that restarts in the middle forgets the kill."""
     stop = document(wanted(started=True, stop=STOP))
@@ -159,14 +174,14 @@ def test_a_kill_is_repeated_only_after_a_while() -> None:
     assert plan(stop, again) == (Kill(key=KEY, name="a-g1-w0"),)
 
 
-def test_the_next_kill_is_known_in_advance() -> None:
+def test_the_next_look_is_known_in_advance() -> None:
     """The agent sleeps until the earliest grace time is over, not a relist interval longer."""
     stop = document(wanted(started=True, stop=STOP))
 
-    assert next_kill_ms(stop, observed(seen("running"))) is None
-    assert next_kill_ms(stop, observed(seen("running"), signalled_ms={KEY: 29_000})) == 1_000
-    assert next_kill_ms(stop, observed(seen("exited"), signalled_ms={KEY: 29_000})) is None
-    assert next_kill_ms(None, observed(seen("running"), signalled_ms={KEY: 29_000})) is None
+    assert next_look_ms(document(wanted(started=True)), observed(seen("running"))) is None
+    assert next_look_ms(stop, observed(seen("running"), signalled_ms={KEY: 29_000})) == 1_000
+    assert next_look_ms(stop, observed(seen("exited"), signalled_ms={KEY: 29_000})) is None
+    assert next_look_ms(None, observed(seen("running"), signalled_ms={KEY: 29_000})) is None
 
 
 def test_a_stop_of_what_was_never_made_is_reported_as_lost() -> None:
@@ -291,7 +306,7 @@ def observations(draw: st.DrawFn) -> Observed:
         containers=tuple(containers),
         signalled_ms=draw(times),
         killed_ms=draw(times),
-        launched=draw(key_sets),
+        launched_ms=draw(times),
         started=draw(key_sets),
         exited=draw(key_sets),
         refused=draw(st.dictionaries(st.sampled_from(KEYS), st.just("refused"))),
@@ -325,7 +340,7 @@ def test_every_plan_settles_and_never_runs_anything_twice(
 def _may_have_run(document: NodeDocument, now: Observed) -> set[Key]:
     ran = {one.key for one in now.containers if one.state != "created"}
     by_document = {one.key for one in document.containers if one.started}
-    return ran | by_document | now.launched | now.started | now.exited
+    return ran | by_document | now.launched_ms.keys() | now.started | now.exited
 
 
 def _assert_removable(document: NodeDocument, now: Observed, key: Key) -> None:
@@ -355,7 +370,7 @@ def _carried_out(now: Observed, action: Action) -> Observed:
         case Start():
             assert this is not None
             running = attrs.evolve(this, state="running")
-            changes = {"containers": (*others, running), "launched": now.launched | {key}}
+            changes = {"containers": (*others, running), "launched_ms": {**now.launched_ms, key: 0}}
         case Signal():
             changes = {"signalled_ms": {**now.signalled_ms, key: 0}}
         case Kill():
@@ -377,6 +392,7 @@ def _later(now: Observed) -> Observed:
     """Return what is observed when every grace time is over."""
     return attrs.evolve(
         now,
+        launched_ms={key: ms + 60_000 for key, ms in now.launched_ms.items()},
         signalled_ms={key: ms + 60_000 for key, ms in now.signalled_ms.items()},
         killed_ms={key: ms + 60_000 for key, ms in now.killed_ms.items()},
     )
