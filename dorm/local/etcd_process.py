@@ -4,20 +4,17 @@ import contextlib
 import http
 import http.client
 import os
-import signal
 import socket
-import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from dorm.local.processes import Child
 from events.errors import Unavailable
 
 HOST: Final = "127.0.0.1"
 READY_S: Final = 20.0
-STOP_S: Final = 5.0
-LOG_TAIL_LINES: Final = 5
 _FLAGS: Final = (
     "--logger=zap",
     "--pre-vote=true",  # off in 3.4: a healed partition then stalls the whole cluster for seconds
@@ -27,70 +24,17 @@ _FLAGS: Final = (
 )
 
 
-class EtcdProcess:
-    """One member. It can be killed, frozen, and started again on the same data."""
+class EtcdProcess(Child):
+    """One member. It can be killed, frozen, and started again on the same data.
+
+    Attributes:
+        endpoint: Where it serves clients, as `host:port`.
+    """
 
     def __init__(self, command: Sequence[str], *, endpoint: str, log_path: Path) -> None:
         """Start it."""
+        super().__init__(f"etcd at {endpoint}", command, log_path=log_path)
         self.endpoint = endpoint
-        self._command, self._log_path = tuple(command), log_path
-        self._process = self._spawn()
-
-    @property
-    def pid(self) -> int:
-        """Return the process id."""
-        return self._process.pid
-
-    @property
-    def running(self) -> bool:
-        """Whether the process is there; a frozen one is."""
-        return self._process.poll() is None
-
-    def kill(self) -> None:
-        """End it without a word, as a power cut does."""
-        self._process.kill()
-        self._process.wait()
-
-    def freeze(self) -> None:
-        """Stop it in place: it holds its connections and answers nothing."""
-        self._process.send_signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let it go on."""
-        self._process.send_signal(signal.SIGCONT)
-
-    def restart(self) -> None:
-        """Start it again on the same data. Only after it has ended."""
-        assert not self.running, "a member that runs is not started again"
-        self._process = self._spawn()
-
-    def ask_to_stop(self) -> None:
-        """Ask it to end in order; a frozen one is let go on, so that it can."""
-        self.thaw()
-        self._process.terminate()
-
-    def stop(self) -> None:
-        """End it in order, or by force when it does not end within `STOP_S`."""
-        self.ask_to_stop()
-        try:
-            self._process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
-
-    def log_tail(self) -> str:
-        """Return the last lines it wrote, for an error message."""
-        lines = self._log_path.read_text(encoding="utf-8", errors="replace").splitlines()
-        return "\n".join(lines[-LOG_TAIL_LINES:])
-
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        with self._log_path.open("ab") as log:
-            return subprocess.Popen(  # noqa: S603 - the command is ours, its path was looked up
-                self._command,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                process_group=0,  # Ctrl-C is for the parent, which stops it last
-            )
 
 
 class EtcdCluster:
@@ -167,8 +111,7 @@ class EtcdCluster:
             while not _is_healthy(member.endpoint):
                 if not member.running or time.monotonic() > ends_at:
                     raise Unavailable(
-                        f"etcd at {member.endpoint} did not start; its last words:\n"
-                        f"{member.log_tail()}"
+                        f"{member.name} did not start; its last words:\n{member.last_words()}"
                     )
                 time.sleep(0.05)
 

@@ -35,7 +35,7 @@ class Child:
         self._process.wait()
 
     def freeze(self) -> None:
-        """Stop it in place (SIGSTOP)."""
+        """Stop it in place (SIGSTOP): it holds its connections and answers nothing."""
         self._process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
@@ -48,7 +48,11 @@ class Child:
         self._process = self._spawn()
 
     def ask_to_stop(self) -> None:
-        """Send SIGTERM and do not wait, so that several can end at once."""
+        """Send SIGTERM and do not wait, so that several can end at once.
+
+        A frozen one is let go on, so that it can.
+        """
+        self.thaw()
         self._process.terminate()
 
     def stop(self) -> None:
