@@ -44,11 +44,16 @@ class Term:
         self._follower, self._presence, self._publisher = follower, presence, publisher
         self._clock, self._in_office = clock, in_office
         self._written = 0
+        self._announced = False
 
     async def begin(self) -> None:
         """Record the election, and read the log up to it: from here on the state is complete."""
         await self._settle()
-        await self._append((LeaderElected(master=self._name, epoch=self.epoch),), "election")
+        if not self._announced:
+            election = LeaderElected(master=self._name, epoch=self.epoch)
+            await self._write((election,), "election")
+            self._announced = True  # From here on only reading is left, however long it takes.
+            await self._follower.wait_for(self._written)
 
     async def reconcile(self, cause: str) -> None:
         """Append facts until every reconciler is satisfied, then publish the documents.
@@ -87,17 +92,15 @@ class Term:
         )
 
     async def _append(self, facts: Sequence[Event], cause: str) -> None:
-        stamp = Stamp(at_ms=self._clock.now_ms(), actor=f"master/{self._name}", cause=cause)
         for some in _batches(facts):
-            revision = await self._event_log.append(some, stamp=stamp, fence=self.epoch)
-            self._written = revision
-            _log.info(
-                "pass.changed",
-                revision=revision,
-                facts=[KIND_OF[type(e)] for e in some],
-                cause=cause,
-            )
-            await self._follower.wait_for(revision)
+            await self._write(some, cause)
+            await self._follower.wait_for(self._written)
+
+    async def _write(self, facts: Sequence[Event], cause: str) -> None:
+        stamp = Stamp(at_ms=self._clock.now_ms(), actor=f"master/{self._name}", cause=cause)
+        self._written = await self._event_log.append(facts, stamp=stamp, fence=self.epoch)
+        kinds = [KIND_OF[type(fact)] for fact in facts]
+        _log.info("pass.changed", revision=self._written, facts=kinds, cause=cause)
 
     async def _settle(self) -> None:
         """Find out what became of a write without an answer, and read up to the own last write.

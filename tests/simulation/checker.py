@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from dorm.keys import Keys
-from dorm.log.leadership import LeaderRecord
 from dorm.ports.etcd import Compare, WatchEvent
 from events import chain
 from events.apps import AppCancelled, AppCompleted, AppFailed, AppSubmitted
@@ -35,6 +34,7 @@ from reconcilers.audit import Verdict, retake
 from reconcilers.documents import NodeDocument
 from tests.simulation.docker import Container
 from tests.simulation.etcd_store import EtcdStore
+from tests.simulation.views import brief, leader_of
 
 TERMINAL: Final = (AppCompleted, AppFailed, AppCancelled)
 
@@ -128,7 +128,7 @@ class Checker:
         before = self.state
         self.state = self._states[revision] = apply(before, recorded)
         ignored = " (ignored)" if before.ignored != self.state.ignored else ""
-        self.tell(f"{revision} {KIND_OF[type(recorded.event)]} {_brief(recorded)}{ignored}")
+        self.tell(f"{revision} {KIND_OF[type(recorded.event)]} {brief(recorded)}{ignored}")
         for sentence in self._audit.feed(recorded):
             self.require(holds=False, sentence=f"I7 {sentence}")
         for sentence in violations(self.state):
@@ -283,30 +283,3 @@ class Checker:
         ]
         self.tell(f"acknowledged {name} as {app_id}")
         self.require(apps == [app_id], f"I1 {name} acknowledged as {app_id}, the log has {apps}")
-
-
-def leader_of(store: EtcdStore, keys: Keys) -> str | None:
-    """Return the name of the master that holds the leader key now."""
-    item = store.get(keys.leader)
-    return from_json(item.value, LeaderRecord).master if item else None
-
-
-def _brief(recorded: Recorded) -> str:
-    event = recorded.event
-    parts = [
-        f"{name}={value}"
-        for name in (
-            "app_id",
-            "generation",
-            "rank",
-            "node_id",
-            "reason",
-            "cause",
-            "exit_code",
-            "master",
-            "epoch",
-            "changes",
-        )
-        if (value := getattr(event, name, None)) not in (None, "")
-    ]
-    return f"{recorded.stamp.actor} {' '.join(parts)}"

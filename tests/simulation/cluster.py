@@ -16,7 +16,7 @@ from events.codec import from_json
 from events.nodes import Device
 from events.units import Resources
 from reconcilers.documents import NodeDocument
-from tests.simulation.checker import Checker, leader_of
+from tests.simulation.checker import Checker
 from tests.simulation.docker import Engine, SimDocker
 from tests.simulation.etcd import NetworkFaults, SimEtcdClient
 from tests.simulation.etcd_store import EtcdStore
@@ -24,6 +24,7 @@ from tests.simulation.files import SHARED, Disk, SimFiles
 from tests.simulation.process import MachineClock, Process, SimClock, SimRandomness
 from tests.simulation.training import Trainings
 from tests.simulation.users import Errand, User
+from tests.simulation.views import leader_of
 
 CLUSTER: Final = "sim"
 DEVICES_PER_NODE: Final = 2

@@ -1,16 +1,16 @@
 """Run one seed: build a cluster, break it, heal it, and demand that everything converges."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import structlog
 
 from tests.simulation.cluster import SOUND, Cluster, Parts
 from tests.simulation.faults import Chaos
-from tests.simulation.loop import VirtualLoop, virtual_loop
+from tests.simulation.loop import Deadlock, Livelock, virtual_loop
 from tests.simulation.users import random_errands
 
 APPS: Final = 6
@@ -19,6 +19,7 @@ CONVERGENCE_S: Final = 600.0
 LOOK_S: Final = 2.0
 
 Script = Callable[[Cluster], Awaitable[None]]
+Scenario = Callable[[Cluster, Chaos], Coroutine[Any, Any, None]]
 
 
 @attrs.frozen(kw_only=True)
@@ -88,35 +89,30 @@ async def converge(cluster: Cluster) -> None:
     await asyncio.sleep(LOOK_S)
 
 
-def _run(seed: int, scenario: Callable[[Cluster, Chaos], Awaitable[None]], parts: Parts) -> Result:
-    with virtual_loop() as loop:
-        return loop.run_until_complete(_live(loop, seed, scenario, parts))
-
-
-async def _live(
-    loop: VirtualLoop,
-    seed: int,
-    scenario: Callable[[Cluster, Chaos], Awaitable[None]],
-    parts: Parts,
-) -> Result:
-    cluster = Cluster(seed, masters=2 + seed % 2, parts=parts)
-    chaos = Chaos(cluster, Random(f"{seed}/chaos"))
-    checker = cluster.checker
-    loop.set_exception_handler(
-        lambda _, context: checker.require(
-            holds=False, sentence=f"loop: {context.get('exception') or context.get('message')!r}"
+def _run(seed: int, scenario: Scenario, parts: Parts) -> Result:
+    with virtual_loop() as loop, structlog.testing.capture_logs():
+        cluster, chaos = loop.run_until_complete(_build(seed, parts))
+        checker = cluster.checker
+        loop.set_exception_handler(
+            lambda _, context: checker.require(
+                holds=False, sentence=f"loop: {context.get('exception') or context['message']!r}"
+            )
         )
-    )
-    with structlog.testing.capture_logs():
-        await scenario(cluster, chaos)
-    checker.audit()
-    for process in cluster.processes:
-        process.kill()
-    return Result(
-        seed=seed,
-        violations=tuple(checker.violations),
-        story=tuple(checker.story),
-        trace_hash=checker.trace_hash,
-        virtual_s=loop.time(),
-        faults=dict(sorted(chaos.counts.items())),
-    )
+        try:
+            loop.run_until_complete(scenario(cluster, chaos))
+        except (Deadlock, Livelock) as stuck:
+            checker.require(holds=False, sentence=f"I7 {stuck!r}")
+        checker.audit()
+        return Result(
+            seed=seed,
+            violations=tuple(checker.violations),
+            story=tuple(checker.story),
+            trace_hash=checker.trace_hash,
+            virtual_s=loop.time(),
+            faults=dict(sorted(chaos.counts.items())),
+        )
+
+
+async def _build(seed: int, parts: Parts) -> tuple[Cluster, Chaos]:
+    cluster = Cluster(seed, masters=2 + seed % 2, parts=parts)
+    return cluster, Chaos(cluster, Random(f"{seed}/chaos"))

@@ -1,136 +1,15 @@
-"""Directed scenarios: the failures that the design names, one by one, at the worst moment."""
+"""Directed scenarios about machines and users: each failure that the design names, once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import ClassVar
 
-from dorm.ports.etcd import Compare, Operation, Put, TxnResult, WatchEvent
-from events.apps import AppCompleted, AppSubmitted, Scale
-from events.catalog import KIND_OF
-from events.control import LeaderElected
+from events.apps import AppCompleted, AppSubmitted
 from events.generations import ContainerExited
 from events.layouts import LayoutDecided
 from events.nodes import NodeLost
-from tests.simulation.cluster import Cluster, Parts
-from tests.simulation.docker import Container
-from tests.simulation.etcd import NetworkFaults, SimEtcdClient
-from tests.simulation.process import Process
-from tests.simulation.simulation import Result, run_script
-from tests.simulation.training import Program
-from tests.simulation.users import Errand
-
-STEP_S = 0.002
-LIMIT_S = 120.0
-
-
-def an_errand(
-    name: str = "a", *, steps: int = 240, least: int = 1, most: int = 6, after_s: float = 2.0
-) -> Errand:
-    """A quiet training that a user wants."""
-    return Errand(
-        name=name,
-        after_s=after_s,
-        program=Program(steps=steps),
-        scale=Scale(min=least, max=most),
-    )
-
-
-async def until(cluster: Cluster, holds: Callable[[], bool]) -> None:
-    """Wait until something holds, looking very often."""
-    end = asyncio.get_running_loop().time() + LIMIT_S
-    while not holds():
-        assert asyncio.get_running_loop().time() < end, cluster.checker.story[-40:]
-        await asyncio.sleep(STEP_S)
-
-
-async def all_running(cluster: Cluster) -> tuple[Container, ...]:
-    """Wait until every submitted application runs in full, and return its containers."""
-
-    def running() -> bool:
-        apps = cluster.checker.state.apps.values()
-        return bool(apps) and all(app.phase == "running" for app in apps)
-
-    await until(cluster, running)
-    return cluster.checker.running
-
-
-def sound(result: Result) -> None:
-    """Fail with the story unless the run kept every invariant and converged."""
-    assert result.violations == (), result.report()
-
-
-def kill_leader(cluster: Cluster) -> str:
-    """Kill the leading master and return its name."""
-    name = cluster.leader
-    assert name is not None
-    cluster.masters[name][0].kill()
-    return name
-
-
-def leaders(cluster: Cluster) -> list[str]:
-    """Return who was elected, in order, each term once."""
-    terms = {
-        one.event.epoch: one.event.master
-        for one in cluster.checker.recorded
-        if isinstance(one.event, LeaderElected)
-    }
-    return list(terms.values())
-
-
-def test_a_leader_killed_in_the_middle_of_a_resize_is_replaced_and_the_resize_goes_on() -> None:
-    """The log is all there is, so the next leader finds the resize where it stands."""
-
-    async def script(cluster: Cluster) -> None:
-        cluster.start_user("ann", (an_errand("a", most=12),))
-        await all_running(cluster)
-        cluster.start_user("bob", (an_errand("b", after_s=0.1),))
-        await until(
-            cluster, lambda: any(a.phase == "resizing" for a in cluster.checker.state.apps.values())
-        )
-        first = kill_leader(cluster)
-        await until(cluster, lambda: cluster.leader not in {None, first})
-        await all_running(cluster)
-        assert len(set(leaders(cluster))) == 2
-
-    sound(run_script(1, script))
-
-
-class _PausedAtTheDecision(SimEtcdClient):
-    """Its process is stopped between its decision about a layout and the write of it, once."""
-
-    paused: ClassVar[list[Process]] = []
-
-    async def txn(
-        self,
-        compares: Sequence[Compare],
-        success: Sequence[Operation],
-        failure: Sequence[Operation] = (),
-    ) -> TxnResult:
-        """See `Etcd`."""
-        writes = b"".join(put.value for put in success if isinstance(put, Put))
-        if not self.paused and KIND_OF[LayoutDecided].encode() in writes:
-            self.paused.append(self._process)
-            self._process.pause()
-        return await super().txn(compares, success, failure)
-
-
-def test_a_paused_leader_wakes_up_and_its_stale_write_changes_nothing() -> None:
-    """A lease proves nothing to the paused; the compare in the write itself does."""
-    _PausedAtTheDecision.paused.clear()
-
-    async def script(cluster: Cluster) -> None:
-        cluster.start_user("ann", (an_errand(),))
-        await until(cluster, lambda: bool(_PausedAtTheDecision.paused))
-        old, (process,) = cluster.leader, _PausedAtTheDecision.paused
-        await asyncio.sleep(20)
-        assert cluster.leader not in {None, old}
-        refused = cluster.store.refused[cluster.keys.leader]
-        process.resume()
-        await asyncio.sleep(5)
-        assert cluster.store.refused[cluster.keys.leader] > refused
-        assert leaders(cluster)[-1] != old
-
-    sound(run_script(1, script, parts=Parts(etcd=_PausedAtTheDecision)))
+from tests.simulation.cluster import Cluster
+from tests.simulation.etcd import NetworkFaults
+from tests.simulation.script import all_running, an_errand, sound, until
+from tests.simulation.simulation import run_script
 
 
 def test_an_agent_killed_between_create_and_start_starts_the_container_once() -> None:
@@ -285,48 +164,3 @@ def test_a_second_application_shrinks_the_first_and_the_first_grows_back() -> No
         assert len(decided) == 3
 
     sound(run_script(1, script))
-
-
-def test_masters_that_were_cut_off_for_longer_than_their_lease_campaign_again() -> None:
-    """A master that thinks that it is in office, and may not act, would do neither for ever."""
-
-    async def script(cluster: Cluster) -> None:
-        await until(cluster, lambda: len(cluster.checker.state.nodes) == 3)
-        for process, _ in cluster.masters.values():
-            process.cut = True
-        await asyncio.sleep(20)
-        assert cluster.leader is None
-        for process, _ in cluster.masters.values():
-            process.cut = False
-        await until(cluster, lambda: cluster.leader is not None)
-        cluster.start_user("ann", (an_errand(),))
-
-    sound(run_script(1, script))
-
-
-class _SlowWatch(SimEtcdClient):
-    """Its watches tell everything seven seconds late."""
-
-    def watch(self, prefix: str, *, start_revision: int) -> AsyncIterator[tuple[WatchEvent, ...]]:
-        """See `Etcd`."""
-        return self._late(prefix, start_revision)
-
-    async def _late(
-        self, prefix: str, start_revision: int
-    ) -> AsyncIterator[tuple[WatchEvent, ...]]:
-        async for batch in super().watch(prefix, start_revision=start_revision):
-            if batch:
-                await asyncio.sleep(7)
-            yield batch
-
-
-def test_a_leader_that_reads_late_decides_nothing_twice() -> None:
-    """Until it has read its own last write, its state would want the same again."""
-
-    async def script(cluster: Cluster) -> None:
-        cluster.start_user("ann", (an_errand(steps=600),))
-        await until(cluster, lambda: bool(cluster.checker.running))
-        decided = [e for e in cluster.checker.recorded if isinstance(e.event, LayoutDecided)]
-        assert len(decided) == 1
-
-    sound(run_script(1, script, parts=Parts(etcd=_SlowWatch)))

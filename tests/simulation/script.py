@@ -1,0 +1,69 @@
+"""What directed scenarios are written with."""
+
+import asyncio
+from collections.abc import Callable
+
+from events.apps import Scale
+from events.control import LeaderElected
+from tests.simulation.cluster import Cluster
+from tests.simulation.docker import Container
+from tests.simulation.simulation import Result
+from tests.simulation.training import Program
+from tests.simulation.users import Errand
+
+STEP_S = 0.002
+LIMIT_S = 120.0
+
+
+def an_errand(
+    name: str = "a", *, steps: int = 240, least: int = 1, most: int = 6, after_s: float = 2.0
+) -> Errand:
+    """A quiet training that a user wants."""
+    return Errand(
+        name=name,
+        after_s=after_s,
+        program=Program(steps=steps),
+        scale=Scale(min=least, max=most),
+    )
+
+
+async def until(cluster: Cluster, holds: Callable[[], bool]) -> None:
+    """Wait until something holds, looking very often."""
+    end = asyncio.get_running_loop().time() + LIMIT_S
+    while not holds():
+        assert asyncio.get_running_loop().time() < end, cluster.checker.story[-40:]
+        await asyncio.sleep(STEP_S)
+
+
+async def all_running(cluster: Cluster) -> tuple[Container, ...]:
+    """Wait until every submitted application runs in full, and return its containers."""
+
+    def running() -> bool:
+        apps = cluster.checker.state.apps.values()
+        return bool(apps) and all(app.phase == "running" for app in apps)
+
+    await until(cluster, running)
+    return cluster.checker.running
+
+
+def sound(result: Result) -> None:
+    """Fail with the story unless the run kept every invariant and converged."""
+    assert result.violations == (), result.report()
+
+
+def kill_leader(cluster: Cluster) -> str:
+    """Kill the leading master and return its name."""
+    name = cluster.leader
+    assert name is not None
+    cluster.masters[name][0].kill()
+    return name
+
+
+def leaders(cluster: Cluster) -> list[str]:
+    """Return who was elected, in order, each term once."""
+    terms = {
+        one.event.epoch: one.event.master
+        for one in cluster.checker.recorded
+        if isinstance(one.event, LeaderElected)
+    }
+    return list(terms.values())
