@@ -123,14 +123,16 @@ class AppCancelRequested:
 
 @attrs.frozen(kw_only=True)
 class AppRetrying:
-    """A generation failed; the next one may start at `retry_at_ms` (UTC epoch), not before.
+    """A generation failed; the next one may start after a wait of `wait_ms`.
+
+    A length, not a moment: the clocks of two masters may differ by any amount.
 
     The failure was the `attempt`-th in a row (0 when it does not count: a lost node).
     """
 
     app_id: str
     attempt: int
-    retry_at_ms: int
+    wait_ms: int = attrs.field(validator=ge(0))
     reason: str
 
 

@@ -81,7 +81,7 @@ def _change(draft: Draft, recorded: Recorded) -> None:  # noqa: C901, PLR0912, P
         case AppCancelRequested():
             apps.cancel_requested(draft, event)
         case AppRetrying():
-            apps.retrying(draft, event)
+            apps.retrying(draft, event, recorded)
         case AppRequeued():
             apps.requeued(draft, event)
         case AppCompleted():

@@ -70,10 +70,17 @@ class Generation:
 
 @attrs.frozen(kw_only=True)
 class Backoff:
-    """A wait after a failed generation."""
+    """A wait after a failed generation.
 
-    retry_at_ms: int
+    Attributes:
+        revision: Where the wait began; tells it from an earlier one.
+        retry_at_ms: When it is about over, for people only.
+    """
+
+    wait_ms: int
     reason: str
+    revision: int
+    retry_at_ms: int
 
 
 @attrs.frozen(kw_only=True)

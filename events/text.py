@@ -4,6 +4,8 @@ from typing import Final
 
 from events.units import Resources
 
+BRIEF_LENGTH: Final = 60
+
 _MEMORY_UNITS: Final = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _TIME_UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
@@ -50,3 +52,9 @@ def duration(amount_ms: int) -> str:
 def one_line(text: str) -> str:
     """Return user's text with everything that could move a terminal's cursor made visible."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def brief(text: str) -> str:
+    """Return user's text on one line, and cut where it is longer than a message needs it."""
+    line = one_line(text)
+    return line if len(line) <= BRIEF_LENGTH else f"{line[: BRIEF_LENGTH - 3]}..."

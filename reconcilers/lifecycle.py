@@ -5,6 +5,7 @@ the generation, and then every container of it is stopped, because most framewor
 dead peer. After a request (a resize) exit codes mean nothing: frameworks lie there.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from events.apps import (
@@ -24,26 +25,25 @@ Action = AppCompleted | AppFailed | AppCancelled | AppRetrying | AppRequeued | S
 JITTER_SHARE: Final = 5  # up to a fifth is added, so that apps that failed together part ways
 
 
-def plan(state: ClusterState, now_ms: int) -> tuple[Action, ...]:
+def plan(state: ClusterState, waited_ms: Mapping[str, int]) -> tuple[Action, ...]:
     """Return at most one fact for each application, in order of submission.
 
     Args:
         state: The present state.
-        now_ms: UTC epoch, for the waits after failures. It enters the facts' data, so a replay
-            needs no clock.
+        waited_ms: For how long each application in backoff has been seen waiting, by its id.
     """
-    actions = (_next(app, now_ms) for app in state.apps.values())
+    actions = (_next(app, waited_ms.get(app.app_id, 0)) for app in state.apps.values())
     return tuple(action for action in actions if action is not None)
 
 
-def _next(app: App, now_ms: int) -> Action | None:
+def _next(app: App, waited_ms: int) -> Action | None:
     if app.generation is not None:
         return _of_running(app, app.generation)
     if app.cancel_requested:
         return AppCancelled(app_id=app.app_id)
     if app.failure:
-        return _after_failure(app, now_ms)
-    if app.backoff is not None and now_ms >= app.backoff.retry_at_ms:
+        return _after_failure(app)
+    if app.backoff is not None and waited_ms >= app.backoff.wait_ms:
         return AppRequeued(app_id=app.app_id)
     return None
 
@@ -65,7 +65,7 @@ def _stop(app: App, generation: Generation, cause: str, reason: str) -> StopRequ
     )
 
 
-def _after_failure(app: App, now_ms: int) -> AppFailed | AppRetrying:
+def _after_failure(app: App) -> AppFailed | AppRetrying:
     progressed = app.checkpoint_step != app.failed_step
     attempt = (0 if progressed else app.failures) + (1 if app.failure_counts else 0)
     if attempt > app.spec.retry.max:
@@ -76,7 +76,7 @@ def _after_failure(app: App, now_ms: int) -> AppFailed | AppRetrying:
     return AppRetrying(
         app_id=app.app_id,
         attempt=attempt,
-        retry_at_ms=now_ms + backoff_ms(app.spec.retry, app.app_id, attempt),
+        wait_ms=backoff_ms(app.spec.retry, app.app_id, attempt),
         reason=app.failure,
     )
 

@@ -101,11 +101,11 @@ def app_retrying(
     app_id: str = "a",
     *,
     attempt: int = 1,
-    retry_at_ms: int = BY_TEST.at_ms + 5_000,
+    wait_ms: int = 5_000,
     reason: str = "exit code 1",
 ) -> AppRetrying:
     """A wait after a failed generation."""
-    return AppRetrying(app_id=app_id, attempt=attempt, retry_at_ms=retry_at_ms, reason=reason)
+    return AppRetrying(app_id=app_id, attempt=attempt, wait_ms=wait_ms, reason=reason)
 
 
 def app_requeued(app_id: str = "a") -> AppRequeued:

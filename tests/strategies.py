@@ -156,7 +156,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         apps.AppRetrying,
         app_id=app_ids,
         attempt=st.integers(0, 5),
-        retry_at_ms=counts,
+        wait_ms=counts,
         reason=words,
     ),
     apps.AppRequeued: st.builds(apps.AppRequeued, app_id=app_ids),

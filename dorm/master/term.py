@@ -8,6 +8,7 @@ import structlog
 from dorm.master.follower import Follower
 from dorm.master.presence import Presence
 from dorm.master.publisher import Publisher
+from dorm.master.waits import Waits
 from dorm.ports import Clock
 from events.catalog import KIND_OF, Event
 from events.codec import to_json
@@ -43,6 +44,7 @@ class Term:
         self._name, self._event_log = name, log
         self._follower, self._presence, self._publisher = follower, presence, publisher
         self._clock, self._in_office = clock, in_office
+        self._waits = Waits(clock)
         self._written = 0
         self._announced = False
 
@@ -86,7 +88,7 @@ class Term:
         node_ids = tuple(state.nodes)
         return (
             membership.plan(state, await self._presence.look(node_ids))
-            or lifecycle.plan(state, self._clock.now_ms())
+            or lifecycle.plan(state, self._waits.waited_ms(state))
             or layout.plan(state)
             or rollout.plan(state)
         )

@@ -52,7 +52,7 @@ def cancel_requested(draft: Draft, event: AppCancelRequested) -> None:
     draft.put(attrs.evolve(draft.app(event.app_id), cancel_requested=True))
 
 
-def retrying(draft: Draft, event: AppRetrying) -> None:
+def retrying(draft: Draft, event: AppRetrying, recorded: Recorded) -> None:
     """Answer a failure with a wait, and give the partition's next containers a new number."""
     app = draft.app(event.app_id)
     if app.generation is not None or not app.failure:
@@ -63,7 +63,12 @@ def retrying(draft: Draft, event: AppRetrying) -> None:
             failure="",
             failures=event.attempt,
             failed_step=app.checkpoint_step,
-            backoff=Backoff(retry_at_ms=event.retry_at_ms, reason=event.reason),
+            backoff=Backoff(
+                wait_ms=event.wait_ms,
+                reason=event.reason,
+                revision=recorded.revision,
+                retry_at_ms=recorded.stamp.at_ms + event.wait_ms,
+            ),
             target_generation=app.target_generation + 1 if app.partition else app.target_generation,
         )
     )

@@ -39,7 +39,7 @@ EXAMPLES: Final[tuple[Event, ...]] = (
     ),
     b.app_changed("digits-a-x1y2z", weight=0.5, scale=(2, 3)),
     b.app_cancel_requested("digits-a-x1y2z"),
-    b.app_retrying("digits-a-x1y2z", attempt=2, retry_at_ms=1_700_000_005_000, reason="oom"),
+    b.app_retrying("digits-a-x1y2z", attempt=2, wait_ms=5_000, reason="oom"),
     b.app_requeued("digits-a-x1y2z"),
     b.app_completed("digits-a-x1y2z"),
     b.app_failed("digits-a-x1y2z", reason="gave up after 2 retries"),

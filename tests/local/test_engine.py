@@ -50,6 +50,20 @@ def test_a_failed_installation_does_not_end_the_set_up(
     assert "DOCKER_HOST=" in said[-1]
 
 
+def test_an_engine_that_cannot_start_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container without privileges, for one, can install an engine, but not run it."""
+    program(tmp_path / "dockerd", "echo 'failed to mount overlay'; exit 1")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    private = PrivateEngine.of(tmp_path / "home")
+
+    with pytest.raises(Unavailable, match="last words:\nfailed to mount overlay"):
+        private.start(lambda _: None)
+
+    private.stop()
+
+
 def test_a_pid_that_another_program_has_now_is_not_ours(tmp_path: Path) -> None:
     """After a crash the pid file stays, and the number may go to any process of the machine."""
     private = PrivateEngine(home=tmp_path / "home", run_dir=tmp_path / "run")

@@ -56,6 +56,19 @@ def test_without_root_the_user_gets_the_exact_command(tmp_path: Path) -> None:
     assert "Run: sudo apt-get install python3 python3-venv" in done.stderr
 
 
+def test_a_failure_of_apt_is_not_taken_for_an_old_python(tmp_path: Path) -> None:
+    """The user must look at the network or the archive, not for another Python."""
+    program(tmp_path / "bin/apt-get", "echo 'E: no archive' >&2; exit 100")
+    program(tmp_path / "bin/id", "echo 0")
+
+    done = _setup(tmp_path)
+
+    assert done.returncode == 1
+    assert "E: no archive" in done.stderr
+    assert "setup: apt failed" in done.stderr
+    assert "too old" not in done.stderr
+
+
 def test_a_python_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
     """A probe that fails is no Python for us, whatever its name."""
     program(tmp_path / "bin/python3", "exit 1")

@@ -51,8 +51,8 @@ class Cluster:
     def settle(self) -> None:
         """Let lifecycle, layout and rollout act until all are content."""
         for _ in range(PASSES_MAX):
-            # At time 0 no wait is over by itself; a move ends it.
-            ended = lifecycle.plan(self.state, 0)
+            # No wait is over by itself; a move ends it.
+            ended = lifecycle.plan(self.state, {})
             self.tell(*ended)
             self.decide()
             steps = rollout.plan(self.state)

@@ -31,7 +31,7 @@ DEVICES_PER_NODE: Final = 2
 CAPACITY: Final = Resources(cpu_milli=4_000, memory_bytes=8 << 30, gpu_count=DEVICES_PER_NODE)
 DRIFT: Final = 0.02
 BOOT_S_MAX: Final = 3_600.0
-SKEW_MS_MAX: Final = 2_000  # the waits after failures are kept in UTC, so masters need NTP
+SKEW_MS_MAX: Final = 3_600_000  # nobody decides by UTC
 SUPERVISION_S: Final = 1.0
 SEGMENT_EVENTS_MAX: Final = 80  # small, so that each run rolls over and starts from snapshots
 SNAPSHOT_EVERY: Final = 30

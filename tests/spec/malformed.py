@@ -71,7 +71,7 @@ MALFORMED_FORMS: Final = (
     (
         "document.too_large",
         "# " + "x" * 70_000,
-        "document: has 70002 bytes, the most is 65536 (keep data and scripts in the image or on a mount)",
+        "document: is larger than 65536 bytes (keep data and scripts in the image or on a mount)",
     ),
     (
         "document.surrogate",
