@@ -3,6 +3,8 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 VENV := .venv/bin
+# A root shell by plain `su` lacks these, and dockerd and iptables lie there.
+export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 
 .PHONY: help
 help: ## Show this text
@@ -22,7 +24,7 @@ demo: setup ## Watch three trainings share a small cluster (under 4 minutes)
 
 .PHONY: dev
 dev: setup ## Run a small cluster to play with, until Ctrl-C
-	@$(VENV)/dorm dev
+	@$(VENV)/dorm dev --cpus 1 # six containers of the example fill it
 
 .PHONY: test
 test: setup ## Run all tests, real etcd and real Docker included

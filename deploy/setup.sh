@@ -30,9 +30,9 @@ install_python() {
     command -v apt-get >/dev/null || die "$need. Install it, or name it: PYTHON=/path make setup"
     [ "$(id -u)" = 0 ] || die "$need. Run: sudo apt-get install python3 python3-venv"
     say "installing Python with apt"
-    apt-get -qq update
-    DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
-        python3 python3-venv ca-certificates >/dev/null
+    { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
+        --no-install-recommends python3 python3-venv ca-certificates >/dev/null; } ||
+        die "apt failed; its words are above. $need"
 }
 
 # What the installed environment was made from; it is made again only when this changes.

@@ -1,5 +1,5 @@
 """`python -m dorm` is `dorm`."""
 
-from dorm.cli.main import main
+from dorm.cli import entry
 
-main()
+entry.dorm()

@@ -88,7 +88,7 @@ class Registration:
             _log.error(
                 "registration.refused",
                 node_id=self._node_id,
-                reason="another agent holds this node's name; give one of them another --node-id",
+                reason="another agent holds this node's name; give one of them another --node",
             )
             return False
         lease = await self._etcd.grant(self._ttl_s)

@@ -5,7 +5,7 @@ may be repeated: submits carry an idempotency key, and the other writes are no-o
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from random import SystemRandom
 from typing import Any, Final
@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 import httpx
 
+from dorm.api import idempotency
+from dorm.api.lookup import no_app, no_node
 from dorm.spec import SpecFaults
 from events.errors import Conflict, NotFound, Rejected, Unavailable
 
@@ -56,7 +58,7 @@ class ApiClient:
             SpecFaults: With all that is wrong with the spec.
         """
         kind = "application/json" if is_json else "application/yaml"
-        headers = {"Idempotency-Key": key, "Content-Type": kind}
+        headers = {idempotency.HEADER: idempotency.checked(key), "Content-Type": kind}
         return self._json("POST", "/v1/apps", content=spec, headers=headers)
 
     def apps(self, *, finished: bool = False) -> list[dict[str, Any]]:
@@ -86,7 +88,7 @@ class ApiClient:
 
     def forget(self, node: str) -> dict[str, Any]:
         """Vouch that a lost node is off for good."""
-        return self._json("POST", f"/v1/nodes/{_part(node)}/forget")
+        return self._json("POST", f"/v1/nodes/{_part(node, no_node)}/forget")
 
     def events(self, *, after: int, limit: int = 100) -> dict[str, Any]:
         """Return a page of events; read on from its `next`."""
@@ -162,7 +164,8 @@ def _address(master: str) -> str:
         address = f"http://{address}"
     try:
         host = httpx.URL(address).host
-    except httpx.InvalidURL:
+        host.encode("idna")  # as the look-up of the name will do, without asking
+    except (httpx.InvalidURL, UnicodeError):
         host = ""
     if not host or not address.startswith(("http://", "https://")):
         hint = "write http://127.0.0.1:7070, several with commas"
@@ -170,7 +173,14 @@ def _address(master: str) -> str:
     return address.rstrip("/")
 
 
-def _part(name: str) -> str:
+def _part(name: str, unknown: Callable[[str], NotFound] = no_app) -> str:
+    """Return a name as one segment of a path.
+
+    Raises:
+        NotFound: It can be none, so nothing is called so; the path would be another one.
+    """
+    if name in {"", ".", ".."} or "/" in name or not name.isprintable():
+        raise unknown(name)
     return quote(name, safe="")
 
 

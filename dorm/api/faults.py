@@ -7,6 +7,7 @@ from starlette.responses import JSONResponse, Response
 
 from dorm.spec import SpecFaults
 from events.errors import Conflict, DormError, NotFound, Rejected, Unavailable
+from events.text import brief
 
 RETRY_AFTER_S: Final = 1
 
@@ -55,7 +56,7 @@ async def on_http(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     rule = "is not possible here" if status == 405 else "is no path of this API"  # noqa: PLR2004 - HTTP's own number
     refusal = Rejected(
-        rule, field=request.method, value=request.url.path, hint="the API is below /v1"
+        rule, field=request.method, value=brief(request.url.path), hint="the API is below /v1"
     )
     return answer(refusal, status)
 

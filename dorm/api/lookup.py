@@ -5,6 +5,7 @@ from typing import Final
 
 from events.errors import Conflict, NotFound
 from events.state import App, ClusterState, Node
+from events.text import brief
 
 SHOWN_MAX: Final = 5
 
@@ -29,9 +30,7 @@ def find_app(state: ClusterState, wanted: str) -> App:
         for apps in (state.apps.values(), state.finished.values()):
             if found := [app for app in apps if is_meant(app)]:
                 return _only(found, wanted)
-    raise NotFound(
-        "is no application", field="app", value=wanted, hint="dorm ps --all lists all of them"
-    )
+    raise no_app(wanted)
 
 
 def find_node(state: ClusterState, node_id: str) -> Node:
@@ -42,8 +41,19 @@ def find_node(state: ClusterState, node_id: str) -> Node:
     """
     node = state.nodes.get(node_id)
     if node is None:
-        raise NotFound("is no node", field="node", value=node_id, hint="dorm nodes lists them")
+        raise no_node(node_id)
     return node
+
+
+def no_app(wanted: str) -> NotFound:
+    """Return the error that no application is called so."""
+    hint = "dorm ps --all lists all of them"
+    return NotFound("is no application", field="app", value=brief(wanted), hint=hint)
+
+
+def no_node(node_id: str) -> NotFound:
+    """Return the error that no node is called so."""
+    return NotFound("is no node", field="node", value=brief(node_id), hint="dorm nodes lists them")
 
 
 def _only(found: list[App], wanted: str) -> App:

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from dorm.api import faults
+from dorm.api import faults, idempotency
 from dorm.api.logs import Choice, LogReader
 from dorm.api.lookup import find_app
 from dorm.api.service import EVENTS_PER_PAGE_MAX, Change, Service
@@ -22,10 +22,8 @@ from dorm.spec import from_json_text, from_yaml
 from dorm.spec.document import DOCUMENT_BYTES_MAX
 from events.errors import Rejected
 
-KEY_LENGTH_MAX: Final = 128
 REVISION_MAX: Final = (1 << 63) - 1
 
-_KEY: Final = re.compile(r"[A-Za-z0-9._:-]+", re.ASCII)
 _USER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}", re.ASCII)
 _JSON_TYPE: Final = "application/json"
 
@@ -162,15 +160,7 @@ async def _body(request: Request) -> bytes:
 
 
 def _key(request: Request) -> str:
-    key = request.headers.get("idempotency-key", "")
-    if not _KEY.fullmatch(key) or len(key) > KEY_LENGTH_MAX:
-        raise Rejected(
-            f"must be 1 to {KEY_LENGTH_MAX} letters, digits, dots, dashes, colons or _",
-            field="Idempotency-Key",
-            value=key[:KEY_LENGTH_MAX],
-            hint="send a new one for each application, and the same one when you try again",
-        )
-    return key
+    return idempotency.checked(request.headers.get(idempotency.HEADER, ""))
 
 
 def _user(request: Request) -> str:

@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.text import Text
 
 from dorm.cli.output import age, clock_time, pairs, table
-from dorm.cli.session import Session, talks_to_masters
+from dorm.cli.session import Session, talks_to_masters, until_ctrl_c
 from dorm.spec import from_plain, render
 from events.errors import Unavailable
 
@@ -40,8 +40,8 @@ def ps(session: Session, *, finished: bool, watch: bool) -> None:
 
 
 def _watch(session: Session, *, finished: bool) -> None:
-    with Live(console=session.out.console, auto_refresh=False) as live:
-        while True:  # Ends by Ctrl-C.
+    with until_ctrl_c(), Live(console=session.out.console, auto_refresh=False) as live:
+        while True:
             try:
                 shown = _table(session.client.apps(finished=finished))
             except Unavailable as error:

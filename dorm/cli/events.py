@@ -12,7 +12,7 @@ import click
 from dorm.cli import parts
 from dorm.cli.final_state import final_state
 from dorm.cli.output import Output
-from dorm.cli.session import ETCD_HINT, EXIT_CONFLICT, fail, in_plain_words
+from dorm.cli.session import ETCD_HINT, EXIT_CONFLICT, fail, in_plain_words, until_ctrl_c
 from dorm.history import replay as telling
 from dorm.history.files import write_file
 from dorm.history.source import EtcdSource, FileSource, Source
@@ -117,7 +117,8 @@ def tail(source: Source, *, lines: int, follow: bool) -> None:
       dorm-events tail -f
     """  # noqa: D301 - \b is click's mark for text that keeps its lines
     if follow:
-        _print(source.events(follow=True))
+        with until_ctrl_c():
+            _print(source.events(follow=True))
     else:
         _print(telling.last(source.events(), lines))
 
@@ -200,8 +201,3 @@ def _time(text: str) -> int:
         raise click.UsageError(f"--at {text}: write a time like 2026-05-04T12:30:00") from None
     zoned = time if time.tzinfo else time.replace(tzinfo=UTC)
     return int(zoned.timestamp() * 1000)
-
-
-def main() -> None:
-    """Run `dorm-events`."""
-    cli(prog_name="dorm-events")

@@ -6,7 +6,7 @@ from typing import Any, Final
 import click
 
 from dorm.cli.output import clock_time
-from dorm.cli.session import Session, talks_to_masters
+from dorm.cli.session import Session, talks_to_masters, until_ctrl_c
 
 POLL_S: Final = 1.0
 PAGE: Final = 500
@@ -24,15 +24,23 @@ def events(session: Session, *, after: int, follow: bool) -> None:
       dorm events -f
       dorm events --after 1200 -o json
     """  # noqa: D301 - \b is click's mark for text that keeps its lines
-    while True:  # Ends at the end of the log, or by Ctrl-C.
+    after = _print_to_end(session, after)
+    if follow:
+        with until_ctrl_c():
+            while True:
+                time.sleep(POLL_S)
+                after = _print_to_end(session, after)
+
+
+def _print_to_end(session: Session, after: int) -> int:
+    """Print all events behind a revision, and return the last one's."""
+    while True:  # Ends at the end of the log.
         page = session.client.events(after=after, limit=PAGE)
         for event in page["events"]:
             _print(session, event)
-        after = page["next"]
-        if page["at_end"] and not follow:
-            return
+        after = int(page["next"])
         if page["at_end"]:
-            time.sleep(POLL_S)
+            return after
 
 
 def _print(session: Session, event: dict[str, Any]) -> None:

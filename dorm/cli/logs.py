@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Final
 
 import click
 
-from dorm.cli.session import Session, talks_to_masters
+from dorm.cli.session import Session, talks_to_masters, until_ctrl_c
 
 _MARK: Final = re.compile(r"\[(\d+)\] ")
 
@@ -31,7 +32,10 @@ def logs(
     """  # noqa: D301 - \b is click's mark for text that keeps its lines
     wanted = {"follow": int(follow), "rank": rank, "generation": generation}
     params = {name: value for name, value in wanted.items() if value is not None}
-    with session.client.logs(app, params=params) as chunks:
+    with (
+        until_ctrl_c() if follow else nullcontext(),
+        session.client.logs(app, params=params) as chunks,
+    ):
         if session.out.as_json:
             for line in _lines(chunks):
                 session.out.json_line(_marked(line, rank))

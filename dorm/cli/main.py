@@ -60,8 +60,3 @@ def cli(masters: str | None) -> None:
 
 for _command in COMMANDS:
     cli.add_command(_command)
-
-
-def main() -> None:
-    """Run `dorm`."""
-    cli(prog_name="dorm")

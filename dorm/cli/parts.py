@@ -9,6 +9,8 @@ from events.errors import Rejected
 
 PORT_MAX: Final = 65_535
 
+_HOST: Final = re.compile(r"[A-Za-z0-9._:-]+", re.ASCII)
+_PORT: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?", re.ASCII)
 _MOUNT: Final = re.compile(r"([a-z0-9][a-z0-9._-]*)=(/[^:]*)(:ro|:rw)?", re.ASCII)
 _LABEL: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9./_-]*)=(.*)", re.ASCII)
@@ -32,11 +34,12 @@ def host_and_port(text: str, *, option: str) -> tuple[str, int]:
     Raises:
         Rejected: It has no such form.
     """
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > PORT_MAX:
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not _HOST.fullmatch(host) or not _PORT.fullmatch(port) or int(port) > PORT_MAX:
         hint = "write 127.0.0.1:7070 or the like"
         raise Rejected("must be HOST:PORT", field=option, value=text, hint=hint)
-    return host.strip("[]"), int(port)
+    return host, int(port)
 
 
 def endpoints(text: str) -> tuple[str, ...]:

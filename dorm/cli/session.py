@@ -5,7 +5,7 @@ import getpass
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NoReturn
 
 import attrs
@@ -13,8 +13,10 @@ import click
 
 from dorm.api.client import ApiClient
 from dorm.cli.output import Output
+from dorm.local.interrupts import EXIT_INTERRUPTED
 from dorm.spec import SpecFaults
 from events.errors import Conflict, DormError, NotFound, Rejected, Unavailable
+from events.text import one_line
 
 DEFAULT_MASTERS: Final = "http://127.0.0.1:7070"
 MASTERS_HINT: Final = (
@@ -83,7 +85,10 @@ def talks_to_masters(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def in_plain_words(*, no_answer_hint: str = MASTERS_HINT) -> Iterator[None]:
-    """Turn errors of Dorm into messages and exit codes; Ctrl-C just ends the command."""
+    """Turn errors of Dorm into messages and exit codes, and Ctrl-C into a quiet end.
+
+    Ctrl-C is no success: a script must not take an interrupted submit for one that happened.
+    """
     try:
         yield
     except SpecFaults as error:
@@ -98,12 +103,20 @@ def in_plain_words(*, no_answer_hint: str = MASTERS_HINT) -> Iterator[None]:
     except DormError as error:
         fail(str(error), EXIT_FAILED)
     except KeyboardInterrupt:
-        raise click.exceptions.Exit(0) from None
+        raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
+
+
+@contextmanager
+def until_ctrl_c() -> Iterator[None]:
+    """Go on until Ctrl-C, which is how such a command ends well."""
+    with suppress(KeyboardInterrupt):
+        yield
 
 
 def fail(message: str, exit_code: int) -> NoReturn:
     """End the command: `message` on stderr, and the exit code."""
-    click.echo(f"Error: {message}", err=True)
+    lines = [one_line(line) for line in f"Error: {message}".split("\n")]
+    click.echo("\n".join(lines), err=True)
     raise click.exceptions.Exit(exit_code)
 
 

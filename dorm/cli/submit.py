@@ -8,7 +8,7 @@ import click
 
 from dorm.cli.session import Session, talks_to_masters
 from dorm.spec import SpecFaults
-from dorm.spec.document import load_yaml
+from dorm.spec.document import DOCUMENT_BYTES_MAX, load_yaml
 from events.errors import Rejected
 
 
@@ -44,8 +44,8 @@ def submit(session: Session, file: BinaryIO, key: str | None, changes: tuple[str
     """  # noqa: D301 - \b is click's mark for text that keeps its lines
     if wrong := next((change for change in changes if "=" not in change.lstrip("=")), None):
         raise click.UsageError(f"--set {wrong}: must be FIELD=VALUE")
-    text = file.read()
-    key = key or f"cli-{uuid.uuid4().hex}"
+    text = file.read(DOCUMENT_BYTES_MAX + 1)  # one more than is accepted: FILE may have no end
+    key = f"cli-{uuid.uuid4().hex}" if key is None else key
     if changes:
         plain = json.dumps(_changed(text, changes))
         receipt = session.client.submit(plain, key=key, is_json=True)
@@ -65,10 +65,17 @@ def _changed(text: bytes, changes: tuple[str, ...]) -> Any:  # noqa: ANN401 - a 
         plain = load_yaml(text)
         for change in changes:
             field, _, value = change.partition("=")
-            _put(plain, field, load_yaml(value))
+            _put(plain, field, _value(change, value))
     except Rejected as fault:
         raise SpecFaults([fault]) from fault
     return plain
+
+
+def _value(change: str, text: str) -> object:
+    try:
+        return load_yaml(text)
+    except Rejected as fault:
+        raise Rejected(fault.rule, field="--set", value=change, hint=fault.hint) from fault
 
 
 def _put(plain: object, field: str, value: object) -> None:
@@ -78,7 +85,7 @@ def _put(plain: object, field: str, value: object) -> None:
         if isinstance(place, dict) and place.get(name) is None:
             place[name] = {}
         place = place.get(name) if isinstance(place, dict) else None
-    if not isinstance(place, dict):
+    if not isinstance(place, dict) or not all([*parents, last]):
         hint = "name a field below mappings, such as scale.max; edit the file for lists"
         raise Rejected("cannot be set", field="--set", value=field, hint=hint)
     place[last] = value

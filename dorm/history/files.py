@@ -151,6 +151,13 @@ def _replaced(path: str) -> Iterator[IO[bytes]]:
     target = Path(path)
     temporary = ""
     try:
+        if target.exists() and not target.is_file():  # Nobody wants /dev/null to become a file.
+            raise Rejected(
+                "is a directory or a device",
+                field="file",
+                value=path,
+                hint="name a file, new or to be replaced",
+            )
         with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".export-", delete=False) as raw:
             temporary = raw.name
             if path.endswith(COMPRESSED):

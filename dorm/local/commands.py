@@ -23,7 +23,7 @@ def run(
     Raises:
         Unavailable: It is not there, ended with an error, or took too long.
     """
-    name = " ".join(command[:2])
+    name = " ".join(command[:3])
     try:
         done = subprocess.run(  # noqa: S603 - no shell; every caller writes its command out
             command,

@@ -10,7 +10,6 @@ import hashlib
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ import attrs
 
 from dorm.local.commands import is_root, run
 from dorm.local.docker_api import DockerApi
-from dorm.local.interrupts import ignored
+from dorm.local.interrupts import as_keyboard_interrupt, ignored
 from dorm.local.places import local_dir
 from events.errors import Unavailable
 
@@ -29,6 +28,11 @@ HOW_TO_GET_DOCKER: Final = (
     "one (Debian, Ubuntu: `apt-get install docker.io` as root; others: your system's package, or "
     "Docker Desktop), or name one that runs: DOCKER_HOST=unix:///path/to/docker.sock"
 )
+NOT_ALLOWED: Final = (
+    "Docker is installed, but this user may not use it. As root: `adduser USER docker`, and log in "
+    "again; or run this as root"
+)
+_SOCKET: Final = Path("/var/run/docker.sock")
 _READY_S: Final = 40.0
 _STOP_S: Final = 30.0
 _INSTALL_S: Final = 600.0
@@ -53,14 +57,15 @@ def answering() -> Engine | None:
 
 def install_engine(*, say: Say) -> None:
     """Install Debian's engine when there is none and we may; say what is missing otherwise."""
-    if answering() or shutil.which("dockerd"):
+    if answering() or shutil.which("dockerd") or _is_forbidden():
         return
     if not (is_root() and shutil.which("apt-get")):
         say(HOW_TO_GET_DOCKER)
         return
     say("installing the Docker engine with apt (docker.io, about a minute)")
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    packages = ["docker.io", "iptables", "ca-certificates"]
+    # Docker only recommends apparmor, and starts no container without it where the kernel has it.
+    packages = ["docker.io", "iptables", "apparmor", "ca-certificates"]
     install = ["apt-get", "-qq", "install", "-y", "--no-install-recommends", *packages]
     try:
         run(["apt-get", "-qq", "update"], timeout_s=_INSTALL_S)
@@ -83,9 +88,9 @@ def engine(*, say: Say = lambda _: None) -> Iterator[Engine]:
     if os.environ.get("DOCKER_HOST"):
         raise Unavailable(f"no Docker engine answers at DOCKER_HOST={os.environ['DOCKER_HOST']}")
     if not (is_root() and shutil.which("dockerd")):
-        raise Unavailable(HOW_TO_GET_DOCKER)
+        raise Unavailable(NOT_ALLOWED if _is_forbidden() else HOW_TO_GET_DOCKER)
     home = PrivateEngine.of(local_dir() / "docker")
-    with home.in_use():
+    with as_keyboard_interrupt(), home.in_use():  # or a SIGTERM would leave it running
         yield home.start(say)
 
 
@@ -156,28 +161,25 @@ class PrivateEngine:
         self.stop()  # what a killed one left behind would stand in the way
         self.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         log_path = self.home / "dockerd.log"
-        with log_path.open("wb") as log:
-            process = subprocess.Popen(  # noqa: S603 - the command is ours
-                [
-                    *(shutil.which("dockerd") or "dockerd",),
-                    f"--host={self.url}",
-                    f"--data-root={self.home / 'data'}",
-                    f"--exec-root={self.run_dir / 'exec'}",
-                    f"--pidfile={self.run_dir / 'docker.pid'}",
-                    "--bridge=none",  # docker0 may belong to another engine of this machine
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is for us: containers are removed first
-            )
+        pid = _spawn(
+            [
+                shutil.which("dockerd") or "dockerd",
+                f"--host={self.url}",
+                f"--data-root={self.home / 'data'}",
+                f"--exec-root={self.run_dir / 'exec'}",
+                f"--pidfile={self.run_dir / 'docker.pid'}",
+                "--bridge=none",  # docker0 may belong to another engine of this machine
+            ],
+            log_path,
+        )
         ends_at = time.monotonic() + _READY_S
-        while process.poll() is None and time.monotonic() < ends_at:
+        while not (ended := _has_ended(pid)) and time.monotonic() < ends_at:
             found = self._asked()
             if found:
                 return found
             time.sleep(0.2)
-        process.terminate()
+        if not ended:
+            _end(pid)
         words = "\n".join(log_path.read_text(errors="replace").splitlines()[-_LAST_WORDS:])
         raise Unavailable(f"the Docker engine did not start; its last words:\n{words}")
 
@@ -194,6 +196,12 @@ def _ask(url: str) -> Engine | None:
             return None
 
 
+def _is_forbidden() -> bool:
+    """Return whether Docker's own socket is there, but not for this user."""
+    named = os.environ.get("DOCKER_HOST")
+    return not named and _SOCKET.exists() and not os.access(_SOCKET, os.W_OK)
+
+
 def _system_service(say: Say) -> Engine | None:
     """Start the system's own engine where systemd looks after it. It is not ours to stop."""
     if not (Path("/run/systemd/system").is_dir() and is_root() and shutil.which("dockerd")):
@@ -206,15 +214,38 @@ def _system_service(say: Say) -> Engine | None:
     return answering()
 
 
+def _spawn(command: list[str], log_path: Path) -> int:
+    """Start a daemon and return its pid. It may outlive us, which a Popen would complain about."""
+    to_log = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    return os.posix_spawn(
+        command[0],
+        command,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.fspath(log_path), to_log, 0o644),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,  # Ctrl-C is for us: containers are removed first
+        setsigdef=[signal.SIGPIPE],  # Python ignores it, and containers would inherit that
+    )
+
+
+def _has_ended(pid: int) -> bool:
+    """Return whether a child of ours has ended. Of another process's child we learn nothing."""
+    with contextlib.suppress(ChildProcessError):
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    return False
+
+
 def _end(pid: int) -> None:
     """End a process: ask, wait, then force."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
         ends_at = time.monotonic() + _STOP_S
         while time.monotonic() < ends_at:
-            with contextlib.suppress(ChildProcessError):
-                if os.waitpid(pid, os.WNOHANG)[0]:
-                    return
+            if _has_ended(pid):
+                return
             os.kill(pid, 0)
             time.sleep(0.1)
         os.kill(pid, signal.SIGKILL)

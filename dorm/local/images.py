@@ -18,6 +18,7 @@ from typing import Final
 from dorm.local.commands import is_root, run
 from dorm.local.docker_api import DockerApi
 from dorm.local.engine import engine
+from dorm.local.interrupts import EXIT_INTERRUPTED
 from dorm.local.places import checkout, local_dir
 from events.errors import DormError, Rejected, Unavailable
 
@@ -84,7 +85,7 @@ def _can_have(api: DockerApi, image: str) -> bool:
 
 
 def _bootstrap_base(api: DockerApi, recipes: Path, wanted: str, say: Say) -> None:
-    if not shutil.which("mmdebstrap"):
+    if not (shutil.which("mmdebstrap") and (is_root() or shutil.which("newuidmap"))):
         if not (is_root() and shutil.which("apt-get")):
             raise Unavailable(
                 f"the demo image needs either a registry with {REGISTRY_BASE} "
@@ -169,6 +170,8 @@ def main() -> int:
     try:
         with engine(say=print) as found:
             print(ensure_demo_image(found.url, say=print))  # noqa: T201 - a command's answer
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
     except DormError as error:
         print(f"images: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
         return 1

@@ -4,7 +4,9 @@ import contextlib
 import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, Final
+
+EXIT_INTERRUPTED: Final = 130
 
 _Handler = Callable[[int, FrameType | None], Any] | signal.Handlers
 

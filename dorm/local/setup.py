@@ -9,6 +9,7 @@ import sys
 from dorm.local.binaries import obtain_etcd
 from dorm.local.engine import engine, install_engine
 from dorm.local.images import ensure_demo_image
+from dorm.local.interrupts import EXIT_INTERRUPTED
 from events.errors import DormError
 
 
@@ -22,8 +23,11 @@ def main() -> int:
     try:
         obtain_etcd(say=say, members=3)
         install_engine(say=say)
-        with engine(say=lambda _: None) as found:
+        with engine() as found:
             ensure_demo_image(found.url, say=say)
+    except KeyboardInterrupt:
+        say("interrupted; repeat it to go on from here")
+        return EXIT_INTERRUPTED
     except DormError as error:
         print(f"setup: {error}", file=sys.stderr)  # noqa: T201 - a command's output
         return 1

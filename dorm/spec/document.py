@@ -171,7 +171,7 @@ def _checked(text: str | bytes) -> str:
     raw = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     if len(raw) > DOCUMENT_BYTES_MAX:
         raise Rejected(
-            f"has {len(raw)} bytes, the most is {DOCUMENT_BYTES_MAX}",
+            f"is larger than {DOCUMENT_BYTES_MAX} bytes",
             field="document",
             hint="keep data and scripts in the image or on a mount",
         )

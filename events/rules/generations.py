@@ -55,6 +55,10 @@ def stop_requested(draft: Draft, event: StopRequested, recorded: Recorded) -> No
     generation = _running(app, event.generation)
     if generation.stop is not None and generation.stop.cause != "resize":
         raise Senseless("the generation is already stopping")
+    if event.cause == "failure":
+        # Only what ended so far is the failure: the others are stopped now, and end badly for it.
+        counts = any(one.failed and one.reason != "lost" for one in generation.exits.values())
+        app = attrs.evolve(app, failure_counts=counts)
     _stop(
         draft,
         app,
@@ -96,9 +100,6 @@ def stopped(draft: Draft, event: GenerationStopped) -> None:
         changes["resizes"] = app.resizes + 1
     if generation.stop.cause == "failure":
         changes["failure"] = generation.stop.reason or "a container failed"
-        changes["failure_counts"] = any(
-            exit_.failed and exit_.reason != "lost" for exit_ in generation.exits.values()
-        )
     draft.put(attrs.evolve(app, **changes))
 
 

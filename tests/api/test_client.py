@@ -111,7 +111,7 @@ def test_an_error_that_no_master_gives_is_told(status: int) -> None:
         client.status()
 
 
-@pytest.mark.parametrize("master", ["", "ftp://m1", "http://", "m1:port", "http://[::1"])
+@pytest.mark.parametrize("master", ["", "ftp://m1", "http://", "m1:port", "http://[::1", "m" * 64])
 def test_an_address_that_is_none_is_refused_at_once(master: str) -> None:
     """A typing mistake must not look like a cluster that is down."""
     with pytest.raises(Rejected, match="is no address of a master"):

@@ -80,3 +80,12 @@ def test_a_wrong_option_is_named(option: str, value: object, field: str) -> None
 def test_ipv6_addresses_have_brackets() -> None:
     """Their colons are no ports."""
     assert parts.host_and_port("[::1]:7070", option="--listen") == ("::1", 7070)
+
+
+@pytest.mark.parametrize(
+    "address", ["7070", ":7070", "h:", "h:x", "h:65536", "h:²", "h:" + "1" * 5000, "é:1", "a b:1"]
+)
+def test_what_is_no_address_is_refused(address: str) -> None:
+    """The libraries behind would answer with tracebacks."""
+    with pytest.raises(Rejected, match="must be HOST:PORT"):
+        parts.host_and_port(address, option="--etcd")

@@ -299,12 +299,23 @@ def test_events_as_json_are_one_document_a_line(dorm: Dorm, world: World) -> Non
     ("args", "exit_code", "words"),
     [
         (("show", "nothing"), 3, "nothing is no application (dorm ps --all lists all of them)"),
+        (("show", ""), 3, "is no application"),
+        (("show", ".."), 3, "app: .. is no application"),
+        (("cancel", "a/b"), 3, "app: a/b is no application"),
+        (("show", "a" * 999), 3, f"app: {'a' * 57}... is no application"),
+        (("why", "\udcff"), 3, "app: \\udcff is no application"),
         (("forget", "n9"), 3, "dorm nodes lists them"),
+        (("forget", ".."), 3, "node: .. is no node"),
         (("logs", "waiting"), 3, "has not started any container yet"),
         (("cancel", "ended"), 4, "is already completed"),
         (("show", "wait"), 4, "could be any of waiting, waiting2"),
         (("set", "waiting", "--min", "0"), 2, "must be from 1 to 10000"),
         (("submit", "/no/such/file"), 2, "No such file"),
+        (("submit", "/dev/zero"), 2, "is larger than 65536 bytes"),
+        (("submit", "-", "--key", ""), 2, "Idempotency-Key: must be 1 to 128 letters"),
+        (("submit", "-", "--key", "ü"), 2, "Idempotency-Key: ü must be 1 to 128 letters"),
+        (("submit", "-", "--set", "a=["), 2, "--set: a=[ is not valid YAML"),
+        (("submit", "-", "--set", "scale..max=1"), 2, "--set: scale..max cannot be set"),
         (("no-such-command",), 2, "No such command"),
         (("--master", "http://127.0.0.1:1", "ps"), 5, "nothing answers: http://127.0.0.1:1"),
         (("ps", "--master", "ftp://x"), 2, "is no address of a master"),
@@ -316,7 +327,7 @@ def test_exit_codes_and_words(
     """Scripts branch on the code; people read the words; nobody sees a traceback."""
     world.happen(an_app("ended"), app_completed("ended"), an_app("waiting"), an_app("waiting2"))
 
-    result = dorm(*args)
+    result = dorm(*args, text=a_text())
 
     assert result.exit_code == exit_code
     assert words in result.stderr

@@ -51,3 +51,10 @@ def test_resources_name_only_what_there_is() -> None:
 def test_control_characters_are_made_visible() -> None:
     """Users' text must not move a cursor, colour a line or break one in two."""
     assert r"a\x1b[2Jb\nc\u202ed ümlaut" == text.one_line("a\x1b[2Jb\nc\u202ed ümlaut")
+
+
+def test_a_value_in_a_message_is_brief() -> None:
+    """A message of a thousand columns hides what it says."""
+    assert text.brief("a\n") == "a\\n"
+    assert text.brief("a" * 60) == "a" * 60
+    assert text.brief("a" * 61) == "a" * 57 + "..."

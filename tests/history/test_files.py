@@ -1,6 +1,7 @@
 """Exported histories: nothing is lost on the way, and nothing is believed that was damaged."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -137,6 +138,17 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """With the reason of the system."""
     with pytest.raises(Rejected, match="No such file or directory"):
         write_file(str(tmp_path / "no" / "day.jsonl"), a_day(), cluster="lab")
+
+
+def test_a_device_never_becomes_a_file(tmp_path: Path) -> None:
+    """As root, an export to /dev/null would take it away from everybody."""
+    device = tmp_path / "device"
+    os.mkfifo(device)
+
+    with pytest.raises(Rejected, match="is a directory or a device"):
+        write_file(str(device), a_day(), cluster="lab")
+
+    assert device.is_fifo()
 
 
 def test_each_event_is_a_line_that_other_tools_can_read(tmp_path: Path) -> None:

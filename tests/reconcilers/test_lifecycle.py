@@ -2,7 +2,7 @@
 
 import pytest
 
-from events.apps import RetryPolicy
+from events.apps import AppRetrying, RetryPolicy
 from events.catalog import Event
 from events.generations import StopRequested
 from reconcilers import lifecycle
@@ -22,6 +22,8 @@ from tests.builders import (
     container_exited,
     container_started,
     generation_stopped,
+    node_forgotten,
+    node_lost,
     state_of,
     stop_requested,
 )
@@ -41,15 +43,12 @@ def two_running(**spec: object) -> list[Event]:
     ]
 
 
-def failed(*, step: int | None = None, reason: str = "exited") -> list[Event]:
+def failed(*, step: int | None = None) -> list[Event]:
     """Both containers end badly, and the generation is stopped."""
-    code = 1 if reason == "exited" else None
     return [
-        container_exited(
-            "a", rank=0, node_id="n1", exit_code=code, reason=reason, checkpoint_step=step
-        ),
+        container_exited("a", rank=0, node_id="n1", exit_code=1, checkpoint_step=step),
         stop_requested("a", cause="failure", reason="container 0 ended with exit code 1"),
-        container_exited("a", rank=1, node_id="n2", exit_code=code, reason=reason),
+        container_exited("a", rank=1, node_id="n2", exit_code=1),
         generation_stopped("a"),
     ]
 
@@ -162,13 +161,22 @@ def test_saved_progress_forgives_earlier_failures() -> None:
     assert app_retrying("a", attempt=1, wait_ms=fact.wait_ms, reason="again") == fact  # type: ignore[union-attr]
 
 
-def test_a_lost_node_does_not_use_up_retries() -> None:
-    """The application did nothing wrong."""
-    story = given(*two_running(retry=RetryPolicy(max=0)), *failed(reason="lost"))
+@pytest.mark.parametrize(("reason", "exit_code"), [("lost", None), ("exited", 143)])
+def test_a_lost_node_does_not_use_up_retries(reason: str, exit_code: int | None) -> None:
+    """The application did nothing wrong, however its other containers end when they are stopped."""
+    story = given(
+        *two_running(retry=RetryPolicy(max=0)),
+        node_lost("n1"),
+        node_forgotten("n1"),
+        stop_requested("a", cause="failure", reason="node n1 was forgotten"),
+        container_exited("a", rank=1, node_id="n2", exit_code=exit_code, reason=reason),
+        generation_stopped("a"),
+    )
 
     (fact,) = lifecycle.plan(story.state, {})
 
-    assert fact.attempt == 0  # type: ignore[union-attr]
+    assert isinstance(fact, AppRetrying)
+    assert fact.attempt == 0
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_json_with_the_same_fields_gives_the_same_spec() -> None:
         ("[" * 20 + "]" * 20, "nested deeper"),
         ('{"weight": ' + "1" * 5000 + "}", "too long"),
         ('{"name": "\\ud800"}', "surrogate"),
-        ('"' + "x" * 70_000 + '"', "the most is 65536"),
+        ('"' + "x" * 70_000 + '"', "is larger than 65536 bytes"),
         (b"\xff\xfe", "is not UTF-8"),
         ('{"name": "a", "weight": NaN}', "weight: NaN must be above 0"),
     ],
