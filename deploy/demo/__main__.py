@@ -17,7 +17,7 @@ from dorm.local.binaries import obtain_etcd
 from dorm.local.cluster import Shape, running
 from dorm.local.engine import engine
 from dorm.local.images import ensure_demo_image
-from dorm.local.interrupts import as_keyboard_interrupt
+from dorm.local.interrupts import EXIT_INTERRUPTED, as_keyboard_interrupt
 from dorm.local.places import local_dir
 from events.errors import DormError, Unavailable
 
@@ -25,7 +25,6 @@ SHAPE: Final = Shape(
     cluster="demo", etcd_members=3, masters=2, nodes=3, cpus=1.0, memory_bytes=1 << 30
 )
 SLOTS: Final = 6  # each container asks for half a cpu
-EXIT_INTERRUPTED: Final = 130
 
 
 def main() -> int:
