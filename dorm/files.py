@@ -75,6 +75,8 @@ def _read(path: str) -> bytes | None:
         number = os.open(path, flags)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except ValueError:  # A zero byte, which no name has.
+        return None
     with os.fdopen(number, "rb") as file:
         found = os.fstat(number)
         if not stat.S_ISREG(found.st_mode) or found.st_size > READ_BYTES_MAX:

@@ -11,7 +11,7 @@ import attrs
 from events.apps import AppSubmitted
 from events.catalog import Event
 from events.codec import decode, digest, encode, to_json
-from events.errors import Conflict, Fenced
+from events.errors import Conflict, Corrupt, Fenced
 from events.recorded import Recorded, Stamp
 
 EVENTS_PER_APPEND_MAX = 100
@@ -90,7 +90,7 @@ class EventLog(Protocol):
 
         Raises:
             Unavailable: Try again.
-            Corrupt: What is stored is no event.
+            Corrupt: What is stored is no event, or the log does not reach as far as `after`.
         """
         ...
 
@@ -149,9 +149,11 @@ class MemoryLog:
 
     async def read(self, *, after: int = 0) -> Page:
         """See `EventLog`."""
+        if after > self.revision:
+            raise Corrupt(f"the log ends at revision {self.revision}, but {after} was read before")
         rest = [recorded for recorded in self.recorded if recorded.revision > after]
         if len(rest) <= self._page_size:
-            return Page(recorded=tuple(rest), through=max(after, self.revision), at_end=True)
+            return Page(recorded=tuple(rest), through=self.revision, at_end=True)
         cut = rest[self._page_size - 1].revision
         page = tuple(recorded for recorded in rest if recorded.revision <= cut)
         return Page(recorded=page, through=cut, at_end=len(page) == len(rest))

@@ -18,12 +18,13 @@ from dorm.spec.parse import CONTAINERS_MAX, WEIGHT_MAX
 from events.apps import AppCancelRequested, AppChanged, AppSpec, AppSubmitted, Scale
 from events.catalog import Event
 from events.codec import to_plain
-from events.errors import Conflict, Rejected
+from events.errors import Conflict, Corrupt, Rejected
 from events.log import EventLog, Receipt
 from events.nodes import NodeForgotten
 from events.recorded import Recorded, Stamp
 from events.snapshot import dump, state_hash
 from events.state import App, ClusterState
+from events.text import brief
 from reconcilers import pending
 
 TOKEN_LENGTH: Final = 5
@@ -102,7 +103,7 @@ class Service:
         scale = _new_scale(app.spec.scale, change)
         if change.weight is not None and not 0 < change.weight <= WEIGHT_MAX:
             rule = f"must be above 0 and at most {WEIGHT_MAX:.0f}"
-            raise Rejected(rule, field="weight", value=str(change.weight), hint="1 is usual")
+            raise Rejected(rule, field="weight", value=brief(str(change.weight)), hint="1 is usual")
         weight = None if change.weight is None else float(change.weight)
         event = AppChanged(app_id=app.app_id, weight=weight, scale=scale)
         await self._append([event], user, "set")
@@ -154,8 +155,18 @@ class Service:
         """Return the events behind revision `after`; read on from `next`.
 
         A revision's events are never split over pages, so a page may exceed `limit` by some.
+
+        Raises:
+            Conflict: The log does not reach that far, so the reader's cursor is of another one.
         """
-        page = await self.log.read(after=after)
+        try:
+            page = await self.log.read(after=after)
+        except Corrupt as error:
+            if after <= self.view.state().revision:
+                raise
+            hint = "begin again with after=0; the log is another one, or was restored from a backup"
+            rule = "lies behind the end of the log"
+            raise Conflict(rule, field="after", value=str(after), hint=hint) from error
         some = _whole_revisions(page.recorded, limit)
         cut = len(some) < len(page.recorded)
         return {
@@ -205,10 +216,10 @@ def _new_scale(old: Scale, change: Change) -> Scale | None:
     high = old.max if change.max is None else change.max
     if not 1 <= low <= CONTAINERS_MAX:
         rule = f"must be from 1 to {CONTAINERS_MAX}"
-        raise Rejected(rule, field="min", value=str(low), hint="cancel it to end it")
+        raise Rejected(rule, field="min", value=brief(str(low)), hint="cancel it to end it")
     if not low <= high <= CONTAINERS_MAX:
         rule = f"must be from min, which is {low}, to {CONTAINERS_MAX}"
-        raise Rejected(rule, field="max", value=str(high), hint="set min and max together")
+        raise Rejected(rule, field="max", value=brief(str(high)), hint="set min and max together")
     return Scale(min=low, max=high)
 
 

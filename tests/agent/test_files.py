@@ -33,6 +33,11 @@ async def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert await FILES.names(f"{tmp_path}/none") == ()
 
 
+async def test_a_name_with_a_zero_byte_is_no_file() -> None:
+    """It comes with the path of a request for logs."""
+    assert await FILES.read("/no\0where") is None
+
+
 async def test_a_broken_stream_leaves_the_old_content(tmp_path: Path) -> None:
     """Half a log must not take the place of a whole one."""
     path = f"{tmp_path}/log"

@@ -330,6 +330,16 @@ def test_a_senseless_cursor_is_refused(http: httpx.Client, query: str) -> None:
     error_of(http.get(f"/v1/events?{query}"), 400)
 
 
+def test_a_cursor_of_another_log_is_told(http: httpx.Client, world: World) -> None:
+    """A restored cluster must not look like one in which nothing happens."""
+    world.happen(an_app("a"))
+
+    error = error_of(http.get("/v1/events?after=2"), 409)
+
+    assert (error["field"], error["value"]) == ("after", "2")
+    assert http.get("/v1/events?after=1").json()["at_end"]
+
+
 def test_the_status_counts_room_and_applications(http: httpx.Client, world: World) -> None:
     """A lost node's capacity is nobody's room."""
     world.happen(

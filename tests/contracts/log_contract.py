@@ -9,7 +9,7 @@ from typing import Protocol
 import pytest
 
 from events.codec import digest, encode
-from events.errors import Conflict, Fenced
+from events.errors import Conflict, Corrupt, Fenced
 from events.log import EVENTS_PER_APPEND_MAX, EventLog
 from events.recorded import Recorded
 from tests.builders import BY_TEST, a_node, an_app, leader_elected, node_lost
@@ -146,6 +146,14 @@ class LogContract:
 
         assert ((), True) == (again.recorded, again.at_end)
         assert [an_app("b")] == [recorded.event for recorded in found]
+
+    async def test_reading_behind_the_end_is_no_empty_page(self, world: LogWorld) -> None:
+        """The reader's position is of another log: it must not wait there for ever."""
+        await world.log.append((an_app("a"),), stamp=BY_TEST)
+        end = (await world.log.read(after=0)).through
+
+        with pytest.raises(Corrupt):
+            await world.log.read(after=end + 1_000)
 
     async def test_each_producer_chains_its_events(self, world: LogWorld) -> None:
         """An auditor finds a removed or edited event by the hash of the one before it."""
