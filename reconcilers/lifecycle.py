@@ -69,9 +69,10 @@ def _after_failure(app: App) -> AppFailed | AppRetrying:
     progressed = app.checkpoint_step != app.failed_step
     attempt = (0 if progressed else app.failures) + (1 if app.failure_counts else 0)
     if attempt > app.spec.retry.max:
+        retries = "retry" if app.spec.retry.max == 1 else "retries"
         return AppFailed(
             app_id=app.app_id,
-            reason=f"{app.failure}; gave up after {app.spec.retry.max} retries",
+            reason=f"{app.failure}; gave up after {app.spec.retry.max} {retries}",
         )
     return AppRetrying(
         app_id=app.app_id,

@@ -65,7 +65,7 @@ def cli() -> None:
     Needs no master: it reads etcd, or a file that `dorm-events export` wrote.
 
     Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 the history is corrupt, 5 nothing
-    answers.
+    answers, 130 interrupted by Ctrl-C.
     """
 
 

@@ -53,7 +53,7 @@ def cli(masters: str | None) -> None:
       dorm why APP                  why it waits, or has the size it has
 
     Exit codes: 0 done, 1 failed, 2 wrong usage or input, 3 not found, 4 conflict, 5 nothing
-    answers.
+    answers, 130 interrupted by Ctrl-C.
     """  # noqa: D301 - \b is click's mark for text that keeps its lines
     del masters  # Read by the commands, from the root's parameters.
 
