@@ -33,7 +33,7 @@ CONFIG = AgentConfig(
     cluster=ClusterConfig(cluster="test"),
     capacity=Resources(cpu_milli=4_000, memory_bytes=8 << 30),
     mounts={
-        "work": MountSource(path="/srv/work"),
+        "work": MountSource(path="/srv/scratch"),
         "data": MountSource(path="/srv/data", read_only=True),
     },
     state_dir="/state",

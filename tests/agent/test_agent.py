@@ -17,8 +17,8 @@ from events.generations import ContainerExited
 from events.nodes import NodeReported
 from tests.agent.desk import CONFIG, KEYS, NODE, STOP, Desk, play, wanted
 
-WORK = Mount(name="work", target="/work")
-SAVING = wanted(mounts=(WORK,), checkpoint_path="/work/ckpt/a")
+WORK = Mount(name="work", target="/scratch")
+SAVING = wanted(mounts=(WORK,), checkpoint_path="/scratch/ckpt/a")
 NAME = "a-g1-w0"
 
 
@@ -75,7 +75,7 @@ def test_an_exit_is_reported_with_the_checkpoint_before_the_container_goes() -> 
         desk.order(10, SAVING)
         desk.start()
         await desk.until_running()
-        desk.disk.tree("/srv/work")["/srv/work/ckpt/a/checkpoint.json"] = b'{"step": 120}'
+        desk.disk.tree("/srv/scratch")["/srv/scratch/ckpt/a/checkpoint.json"] = b'{"step": 120}'
         desk.docker.end(NAME, exit_code=0)
         await desk.until(lambda: bool(exits(desk)))
         await asyncio.sleep(10)

@@ -11,7 +11,7 @@ from events.apps import Mount
 from events.errors import Rejected
 from tests.agent.desk import CONFIG, wanted
 
-WORK = Mount(name="work", target="/work")
+WORK = Mount(name="work", target="/scratch")
 GPU = "GPU-5ca5e4b3"
 
 
@@ -71,7 +71,7 @@ def test_mounts_come_from_the_operators_catalogue() -> None:
     binds = launch(wanted(mounts=mounts), CONFIG, revision=10).binds
 
     assert [(one.source, one.target, one.read_only) for one in binds] == [
-        ("/srv/work", "/work", False),
+        ("/srv/scratch", "/scratch", False),
         ("/srv/data", "/data", True),
         ("/state/run/a-g1-w0", "/run/dorm", False),
     ]
@@ -79,22 +79,24 @@ def test_mounts_come_from_the_operators_catalogue() -> None:
 
 def test_checkpoints_lie_behind_the_innermost_mount() -> None:
     """One mount may lie in another."""
-    mounts = (WORK, Mount(name="work", target="/work/deep"))
-    found = checkpoint_directory(wanted(mounts=mounts, checkpoint_path="/work/deep/ckpt"), CONFIG)
+    mounts = (WORK, Mount(name="work", target="/scratch/deep"))
+    found = checkpoint_directory(
+        wanted(mounts=mounts, checkpoint_path="/scratch/deep/ckpt"), CONFIG
+    )
 
     assert found is not None
-    assert (found.path, found.below) == ("/srv/work/ckpt", "/srv/work")
+    assert (found.path, found.below) == ("/srv/scratch/ckpt", "/srv/scratch")
     assert checkpoint_directory(wanted(), CONFIG) is None
 
 
 @pytest.mark.parametrize(
     ("mounts", "path"),
     [
-        ((), "/work/ckpt"),
+        ((), "/scratch/ckpt"),
         ((WORK,), "/workshop/ckpt"),
-        ((WORK,), "/work/../etc"),
-        ((attrs.evolve(WORK, read_only=True),), "/work/ckpt"),
-        ((Mount(name="data", target="/work"),), "/work/ckpt"),
+        ((WORK,), "/scratch/../etc"),
+        ((attrs.evolve(WORK, read_only=True),), "/scratch/ckpt"),
+        ((Mount(name="data", target="/scratch"),), "/scratch/ckpt"),
     ],
 )
 def test_a_checkpoint_path_that_would_not_last_is_refused(

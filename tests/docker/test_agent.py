@@ -14,7 +14,7 @@ from tests.docker.agents import STOP, Node
 
 pytestmark = pytest.mark.docker
 
-WORK = Mount(name="work", target="/work")
+WORK = Mount(name="work", target="/scratch")
 
 
 def has_started(events: list[Event]) -> bool:
@@ -34,7 +34,7 @@ async def test_a_container_is_told_who_it_is_and_keeps_its_output(node: Node) ->
         "echo '{\"step\": 42}' > $DORM_CHECKPOINT_DIR/checkpoint.json"
     )
     wanted = node.wanted(
-        "sh", "-c", script, mounts=(WORK,), checkpoint_path="/work/ckpt/a", port=20_007
+        "sh", "-c", script, mounts=(WORK,), checkpoint_path="/scratch/ckpt/a", port=20_007
     )
     await node.order(1, wanted)
 
