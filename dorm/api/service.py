@@ -25,7 +25,7 @@ from events.recorded import Recorded, Stamp
 from events.snapshot import dump, state_hash
 from events.state import App, ClusterState
 from events.text import brief
-from reconcilers import pending
+from reconcilers import foresight, pending
 
 TOKEN_LENGTH: Final = 5
 EVENTS_PER_PAGE_MAX: Final = 1000
@@ -95,7 +95,7 @@ class Service:
 
         Raises:
             Rejected: They are not possible.
-            Conflict: The application has ended.
+            Conflict: The application has ended, or would lose every container that it has.
         """
         app = find_app(self.view.state(), wanted)
         if app.outcome:
@@ -106,6 +106,13 @@ class Service:
             raise Rejected(rule, field="weight", value=brief(str(change.weight)), hint="1 is usual")
         weight = None if change.weight is None else float(change.weight)
         event = AppChanged(app_id=app.app_id, weight=weight, scale=scale)
+        if foresight.would_stop(self.view.state(), event):
+            raise Conflict(
+                f"is more than there is room for now, so {app.app_id} would be stopped",
+                field="min",
+                value=str(event.scale.min if event.scale else app.spec.scale.min),
+                hint="give a smaller min, or make room first; see dorm nodes",
+            )
         await self._append([event], user, "set")
         return self._again(app)
 

@@ -15,6 +15,7 @@ from tests.api.world import World, a_ready_node
 from tests.builders import (
     a_generation,
     a_layout,
+    a_node,
     an_app,
     app_completed,
     container_exited,
@@ -219,6 +220,19 @@ def test_what_has_ended_cannot_be_cancelled_or_changed(http: httpx.Client, world
 
     assert "already completed" in error_of(http.post("/v1/apps/a/cancel"), 409)["rule"]
     error_of(http.patch("/v1/apps/a", json={"weight": 2}), 409)
+
+
+def test_a_minimum_that_would_stop_the_application_is_refused(
+    http: httpx.Client, world: World
+) -> None:
+    """A gang is all or nothing: one that cannot be met would cost the user all that runs."""
+    world.happen(a_node("n1", cpus=4), an_app("a", max=9))
+    world.happen(a_layout({"a": {"n1": 4}}), a_generation("a", "n1", "n1", "n1", "n1"))
+
+    error = error_of(http.patch("/v1/apps/a", json={"min": 5}), 409)
+
+    assert (error["field"], error["value"]) == ("min", "5")
+    assert http.patch("/v1/apps/a", json={"min": 4}).status_code == 200
 
 
 def test_bounds_and_weight_are_changed_one_by_one(http: httpx.Client, world: World) -> None:
