@@ -26,7 +26,6 @@ class MasterConfig:
 
     Attributes:
         lease_ttl_s: How long the leader may be silent before another takes over.
-        resync_s: How often everything is looked at again without any wake-up.
         node_grace_s: How long a node's lease may be gone before the node counts as lost.
         segment_events_max: A segment of the log is closed once it holds this many events.
         snapshot_every: Events between two snapshots of the state.
@@ -37,7 +36,6 @@ class MasterConfig:
     listen_host: str = "127.0.0.1"
     listen_port: int = 7070
     lease_ttl_s: float = 5.0
-    resync_s: float = 5.0
     node_grace_s: float = 10.0
     segment_events_max: int = 5_000
     snapshot_every: int = 1_000

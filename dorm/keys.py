@@ -19,7 +19,6 @@ class Keys:
         self.desireds = f"{self.root}/desired/"
         self.statuses = f"{self.root}/status/"
         self.snapshot_latest = f"{self.root}/snap/latest"
-        self.masters = f"{self.root}/master/"
 
     def segment(self, segment: int) -> str:
         """Return the prefix of a segment's events."""
@@ -56,7 +55,3 @@ class Keys:
     def status(self, node_id: str) -> str:
         """Return the key of a node's latest status."""
         return f"{self.statuses}{node_id}"
-
-    def master(self, name: str) -> str:
-        """Return the key by which a master announces its API address, by lease."""
-        return f"{self.masters}{name}"

@@ -36,10 +36,6 @@ class Fenced(DormError):
     """Another master leads: stop acting as leader, and campaign again."""
 
 
-class Outdated(DormError):
-    """The write was guarded by a revision that has moved: read again, then decide again."""
-
-
 class Unavailable(DormError):
     """A service did not answer in time: back off and try again. The outcome may be unknown."""
 
