@@ -5,12 +5,18 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
-from attrs.validators import ge, in_, max_len, min_len
+from attrs.validators import and_, ge, in_, le, max_len, min_len, optional
 
+from events.text import plural
 from events.units import Resources, at_least_one_demand
 
 NAME_LENGTH_MAX: Final = 40  # leaves room for id, generation and rank in a 63-character host name
 CHECKPOINT_SIGNALS: Final = ("SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP")
+PRIORITY_MIN: Final = -1000
+PRIORITY_MAX: Final = 1000
+SPEED_POINTS_MAX: Final = 64  # a curve of that many points is as good as any
+
+_a_priority: Final = and_(ge(PRIORITY_MIN), le(PRIORITY_MAX))
 
 
 def a_weight(_instance: object, field: "attrs.Attribute[Any]", value: float | None) -> None:
@@ -18,6 +24,43 @@ def a_weight(_instance: object, field: "attrs.Attribute[Any]", value: float | No
     if value is not None and not 0 < value < math.inf:
         msg = f"{field.name} is {value}, which is no share of a cluster"
         raise ValueError(msg)
+
+
+@attrs.frozen(kw_only=True)
+class SpeedPoint:
+    """A measured or promised speed, in any unit that is the same for the whole curve.
+
+    Attributes:
+        nodes: On how many nodes; 0 for as few as can hold the containers.
+    """
+
+    containers: int = attrs.field(validator=ge(1))
+    speed: float = attrs.field(validator=ge(0))
+    nodes: int = attrs.field(default=0, validator=ge(0))
+
+    @property
+    def where(self) -> str:
+        """Return what the point is about: `8 containers`, `8 containers on 2 nodes`."""
+        nodes = f" on {plural(self.nodes, 'node')}" if self.nodes else ""
+        return plural(self.containers, "container") + nodes
+
+
+def a_speed_curve(
+    _instance: object, field: "attrs.Attribute[Any]", value: tuple[SpeedPoint, ...]
+) -> None:
+    """Validate a speed curve: one speed for each size, and every one of them a speed."""
+    if len(value) > SPEED_POINTS_MAX:
+        msg = f"{field.name} has {len(value)} points; {SPEED_POINTS_MAX} are enough"
+        raise ValueError(msg)
+    seen = set()
+    for point in value:
+        if not 0 < point.speed < math.inf:
+            msg = f"{field.name} of {point.where} is {point.speed}: give a number above 0"
+            raise ValueError(msg)
+        if point.where in seen:
+            msg = f"{field.name} of {point.where} is given twice: keep one"
+            raise ValueError(msg)
+        seen.add(point.where)
 
 
 @attrs.frozen(kw_only=True)
@@ -80,7 +123,9 @@ class AppSpec:
         resume: Command of every later generation; empty means `start` again.
         resources: Demand of one container.
         pids_max: Most processes and threads in one container.
-        weight: Share of the cluster relative to other applications.
+        weight: Share of the cluster relative to other applications of the same priority.
+        priority: A higher one may take everything from a lower one.
+        speed: How fast it is at which size; empty means as fast as it has containers.
     """
 
     name: str = attrs.field(validator=[min_len(1), max_len(NAME_LENGTH_MAX)])
@@ -95,6 +140,8 @@ class AppSpec:
     checkpoint: CheckpointPolicy = CheckpointPolicy()
     mounts: tuple[Mount, ...] = ()
     retry: RetryPolicy = RetryPolicy()
+    priority: int = attrs.field(default=0, validator=_a_priority)
+    speed: tuple[SpeedPoint, ...] = attrs.field(default=(), validator=a_speed_curve)
 
 
 @attrs.frozen(kw_only=True)
@@ -107,11 +154,30 @@ class AppSubmitted:
 
 @attrs.frozen(kw_only=True)
 class AppChanged:
-    """A user set a new weight or new bounds; None leaves the old value."""
+    """A user set a new weight, bounds or priority; None leaves the old value."""
 
     app_id: str
     weight: float | None = attrs.field(default=None, validator=a_weight)
     scale: Scale | None = None
+    priority: int | None = attrs.field(default=None, validator=optional(_a_priority))
+
+
+@attrs.frozen(kw_only=True)
+class AppQuarantined:
+    """The layout could not be decided with this application in it, so it is left out.
+
+    It keeps what it has until its user changes it, or somebody says to try it again.
+    """
+
+    app_id: str
+    reason: str = attrs.field(validator=min_len(1))
+
+
+@attrs.frozen(kw_only=True)
+class AppUnquarantined:
+    """Somebody said to try a quarantined application again."""
+
+    app_id: str
 
 
 @attrs.frozen(kw_only=True)

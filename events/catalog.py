@@ -12,9 +12,11 @@ from events.apps import (
     AppChanged,
     AppCompleted,
     AppFailed,
+    AppQuarantined,
     AppRequeued,
     AppRetrying,
     AppSubmitted,
+    AppUnquarantined,
 )
 from events.control import LeaderElected, SegmentSealed
 from events.generations import (
@@ -27,6 +29,7 @@ from events.generations import (
 )
 from events.layouts import LayoutDecided
 from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned
+from events.policy import LayoutConfigured, LayoutDue
 
 Event = (
     AppSubmitted
@@ -37,11 +40,15 @@ Event = (
     | AppCompleted
     | AppFailed
     | AppCancelled
+    | AppQuarantined
+    | AppUnquarantined
     | NodeReported
     | NodeLost
     | NodeReturned
     | NodeForgotten
     | LayoutDecided
+    | LayoutConfigured
+    | LayoutDue
     | GenerationStarted
     | CheckpointRequested
     | StopRequested
@@ -53,19 +60,23 @@ Event = (
 )
 
 CATALOG: Final[dict[str, type[Event]]] = {
-    "app.submitted/1": AppSubmitted,
-    "app.changed/1": AppChanged,
+    "app.submitted/2": AppSubmitted,
+    "app.changed/2": AppChanged,
     "app.cancel_requested/1": AppCancelRequested,
     "app.retrying/1": AppRetrying,
     "app.requeued/1": AppRequeued,
     "app.completed/1": AppCompleted,
     "app.failed/1": AppFailed,
     "app.cancelled/1": AppCancelled,
+    "app.quarantined/1": AppQuarantined,
+    "app.unquarantined/1": AppUnquarantined,
     "node.reported/1": NodeReported,
     "node.lost/1": NodeLost,
     "node.returned/1": NodeReturned,
     "node.forgotten/1": NodeForgotten,
-    "layout.decided/1": LayoutDecided,
+    "layout.decided/2": LayoutDecided,
+    "layout.configured/1": LayoutConfigured,
+    "layout.due/1": LayoutDue,
     "generation.started/1": GenerationStarted,
     "checkpoint.requested/1": CheckpointRequested,
     "stop.requested/1": StopRequested,

@@ -10,7 +10,8 @@ from typing import Any, Self
 import attrs
 
 from events.layouts import LayoutDecided
-from events.state import App, ClusterState, Node
+from events.policy import LayoutRules
+from events.state import App, ClusterState, LastDecision, Node
 
 
 class Senseless(Exception):
@@ -26,6 +27,11 @@ class Draft:
     finished: dict[str, App]
     nodes: dict[str, Node]
     open_parts: dict[str, tuple[LayoutDecided, ...]]
+    rules: LayoutRules
+    last_decision: LastDecision | None
+    settled: str
+    now_ms: int
+    looked_at_ms: int
     leader: str
     epoch: int
     ignored: dict[str, int]

@@ -15,9 +15,11 @@ from events.apps import (
     AppChanged,
     AppCompleted,
     AppFailed,
+    AppQuarantined,
     AppRequeued,
     AppRetrying,
     AppSubmitted,
+    AppUnquarantined,
 )
 from events.control import LeaderElected, SegmentSealed
 from events.draft import Draft, Senseless
@@ -32,6 +34,7 @@ from events.generations import (
 )
 from events.layouts import LayoutDecided
 from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned
+from events.policy import LayoutConfigured, LayoutDue
 from events.recorded import Recorded
 from events.rules import apps, control, generations, layouts, nodes
 from events.rules.apps import FINISHED_KEPT
@@ -65,6 +68,7 @@ def _step(draft: Draft, recorded: Recorded) -> None:
     if recorded.revision < draft.revision:
         msg = f"event {recorded.event_id} at revision {recorded.revision} after {draft.revision}"
         raise Corrupt(msg)
+    draft.now_ms = max(draft.now_ms, recorded.stamp.at_ms)
     try:
         _change(draft, recorded)
     except Senseless as reason:
@@ -90,6 +94,10 @@ def _change(draft: Draft, recorded: Recorded) -> None:  # noqa: C901, PLR0912, P
             apps.failed(draft, event, recorded)
         case AppCancelled():
             apps.cancelled(draft, event, recorded)
+        case AppQuarantined():
+            apps.quarantined(draft, event)
+        case AppUnquarantined():
+            apps.unquarantined(draft, event)
         case NodeReported():
             nodes.reported(draft, event, recorded)
         case NodeLost():
@@ -99,7 +107,11 @@ def _change(draft: Draft, recorded: Recorded) -> None:  # noqa: C901, PLR0912, P
         case NodeForgotten():
             nodes.forgotten(draft, event)
         case LayoutDecided():
-            layouts.decided(draft, event)
+            layouts.decided(draft, event, recorded)
+        case LayoutConfigured():
+            layouts.configured(draft, event)
+        case LayoutDue():
+            layouts.due(draft, event)
         case GenerationStarted():
             generations.started(draft, event, recorded)
         case CheckpointRequested():

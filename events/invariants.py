@@ -9,13 +9,14 @@ from collections.abc import Iterator
 import attrs
 
 from events.layouts import size
+from events.rules.measuring import RESTART_MAX_MS, RESTART_MIN_MS, SIZES_MAX
 from events.state import App, ClusterState, Node, live_members
 from events.units import Resources
 
 
 def violations(state: ClusterState) -> tuple[str, ...]:
     """Return a sentence for each invariant that does not hold; nothing for a sound state."""
-    return (*_finished(state), *_unfinished(state), *_nodes(state))
+    return (*_finished(state), *_unfinished(state), *_nodes(state), *_times(state))
 
 
 def check(state: ClusterState) -> ClusterState:
@@ -39,6 +40,8 @@ def _finished(state: ClusterState) -> Iterator[str]:
             yield f"{app.app_id} is finished and has containers"
         if app.partition:
             yield f"{app.app_id} is finished and has a partition"
+        if app.quarantine:
+            yield f"{app.app_id} is finished and quarantined"
 
 
 def _unfinished(state: ClusterState) -> Iterator[str]:
@@ -49,6 +52,20 @@ def _unfinished(state: ClusterState) -> Iterator[str]:
             yield f"{app.app_id} has a partition of no containers"
         if app.generation is not None:
             yield from _generation(app)
+
+
+def _times(state: ClusterState) -> Iterator[str]:
+    if state.looked_at_ms > state.now_ms:
+        yield f"the layout was looked at at {state.looked_at_ms}, after {state.now_ms}"
+    for app in state.apps.values():
+        if max(app.waiting_since_ms, app.disturbed_at_ms or 0) > state.now_ms:
+            yield f"{app.app_id} was disturbed after {state.now_ms}"
+        if len(app.speeds) > SIZES_MAX or any(
+            speed.steps <= 0 or speed.ms <= 0 for speed in app.speeds.values()
+        ):
+            yield f"{app.app_id} has a speed that nobody measured"
+        if app.restart_ms and not RESTART_MIN_MS <= app.restart_ms <= RESTART_MAX_MS:
+            yield f"{app.app_id} restarts in {app.restart_ms} ms"
 
 
 def _generation(app: App) -> Iterator[str]:

@@ -10,7 +10,8 @@ class Stamp:
     """Who appends, and why.
 
     Attributes:
-        at_ms: UTC epoch. For people only: no decision reads it.
+        at_ms: UTC epoch, by the clock of whoever appended it. For people, and for the state's idea
+            of time (`ClusterState.now_ms`).
         actor: Such as `user/ann`, `master/m1`, `agent/n1`.
         cause: What led here: a request id, or the id of another event.
     """

@@ -6,8 +6,9 @@ import attrs
 
 from events.apps import AppSpec
 from events.generations import Member
-from events.layouts import LayoutDecided, Partition
+from events.layouts import LayoutDecided, LayoutQuality, Partition
 from events.nodes import NodeReported
+from events.policy import LayoutRules
 from events.units import Resources
 
 
@@ -31,20 +32,24 @@ class Stop:
 
     Attributes:
         cause: `resize`, `cancel` or `failure`.
+        at_ms: When, by `ClusterState.now_ms`.
     """
 
     cause: str
     reason: str
     revision: int
+    at_ms: int = 0
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)  # see `events.evolving`
 class Generation:
     """The containers that exist, or may exist, for one application.
 
     Attributes:
         input_revision: Of the decision that the members follow from.
+        first_step: The step that it goes on from.
         started: Ranks that an agent has seen running.
+        running_since_ms: When the last of them was seen running; None before.
         exits: By rank; a rank in here is gone for good.
     """
 
@@ -52,7 +57,9 @@ class Generation:
     members: tuple[Member, ...]
     started_revision: int
     input_revision: int = 0
+    first_step: int = 0
     started: tuple[int, ...] = ()
+    running_since_ms: int | None = None
     exits: Mapping[int, Exit] = attrs.field(factory=dict)
     stop: Stop | None = None
 
@@ -94,6 +101,33 @@ class Outcome:
 
 
 @attrs.frozen(kw_only=True)
+class Progress:
+    """What was trained at one size, in sum."""
+
+    steps: int = 0
+    ms: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class Measured:
+    """What an application has shown of itself while it was run and moved.
+
+    Attributes:
+        restart_ms: From a stop request to the start of the last container of the next generation:
+            what a touch costs. Smoothed; 0 while it was never measured.
+        moving_since_ms: When the move under way began; None when there is none, or when it is
+            not to be measured because more than the move takes time.
+        last_step: Of the newest checkpoint report; it goes back when a training begins anew.
+        speeds: What was trained at which number of containers, the newest size last.
+    """
+
+    restart_ms: int = 0
+    moving_since_ms: int | None = None
+    last_step: int = 0
+    speeds: Mapping[int, Progress] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True, slots=False)  # see `events.evolving`
 class App:
     """One application.
 
@@ -110,6 +144,10 @@ class App:
         checkpoint_step: Step of the newest complete checkpoint that an agent reported.
         failed_step: `checkpoint_step` at the last failure.
         resizes: How often a running generation was stopped for another one.
+        quarantine: Why layouts are decided without this application; empty when they are not.
+        waiting_since_ms: When it last had no partition any more, or not yet.
+        disturbed_at_ms: When a partition that it had was last changed; None before.
+        measured: What it has shown of itself.
     """
 
     app_id: str
@@ -131,6 +169,10 @@ class App:
     checkpoint_step: int | None = None
     failed_step: int | None = None
     resizes: int = 0
+    quarantine: str = ""
+    waiting_since_ms: int = 0
+    disturbed_at_ms: int | None = None
+    measured: Measured = Measured()
     outcome: Outcome | None = None
 
     @property
@@ -148,6 +190,16 @@ class App:
                 generation.stop.cause, "failing"
             )
         return "running" if len(generation.started) == len(generation.members) else "starting"
+
+    @property
+    def restart_ms(self) -> int:
+        """Return what a touch costs it, measured; 0 while that is not known."""
+        return self.measured.restart_ms
+
+    @property
+    def speeds(self) -> Mapping[int, Progress]:
+        """Return what it trained at which number of containers."""
+        return self.measured.speeds
 
     @property
     def demand(self) -> Resources:
@@ -174,14 +226,44 @@ class Node:
 
 
 @attrs.frozen(kw_only=True)
+class LastDecision:
+    """The newest complete layout decision, without what it changed.
+
+    Attributes:
+        revision: Where its last part stands.
+        at_ms: When, by `ClusterState.now_ms`.
+        changed: How many partitions it changed.
+        quality: None when it was decided by a Dorm that did not record it.
+    """
+
+    decision_id: str
+    policy: str
+    input_revision: int
+    revision: int
+    at_ms: int
+    changed: int
+    quality: LayoutQuality | None = None
+
+
+@attrs.frozen(kw_only=True)
 class ClusterState:
     """Everything Dorm knows at `revision`.
+
+    Time in it comes from the events alone, so that everybody has the same. It never goes back,
+    although the clocks of masters and agents differ: what one of them measured as a wait
+    (`layout.due`) counts even if its clock is behind.
 
     Attributes:
         apps: Unfinished applications by id, in order of submission.
         finished: The newest `FINISHED_KEPT` finished ones, in order of their end.
         nodes: Every node ever reported and not forgotten, by id, in order of its first report.
         open_parts: Parts of layout decisions whose last part is not there yet, by decision id.
+        rules: By which layouts are decided.
+        last_decision: The newest complete one; None before the first.
+        settled: `problem_hash` of the newest decision while it stands; empty when the layout is
+            to be decided again whatever the problem is.
+        now_ms: The latest time that any event knew of.
+        looked_at_ms: `now_ms` at the last decision, or when the layout was last found due.
         leader: Name of the master that was elected last.
         ignored: How many events made no sense when they came, by reason. The same everywhere.
         seal: sha256 of the newest segment seal.
@@ -193,6 +275,11 @@ class ClusterState:
     finished: Mapping[str, App] = attrs.field(factory=dict)
     nodes: Mapping[str, Node] = attrs.field(factory=dict)
     open_parts: Mapping[str, tuple[LayoutDecided, ...]] = attrs.field(factory=dict)
+    rules: LayoutRules = attrs.field(factory=LayoutRules)
+    last_decision: LastDecision | None = None
+    settled: str = ""
+    now_ms: int = 0
+    looked_at_ms: int = 0
     leader: str = ""
     epoch: int = 0
     ignored: Mapping[str, int] = attrs.field(factory=dict)

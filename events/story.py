@@ -9,9 +9,11 @@ from events.apps import (
     AppChanged,
     AppCompleted,
     AppFailed,
+    AppQuarantined,
     AppRequeued,
     AppRetrying,
     AppSubmitted,
+    AppUnquarantined,
 )
 from events.control import LeaderElected, SegmentSealed
 from events.generations import (
@@ -24,8 +26,9 @@ from events.generations import (
 )
 from events.layouts import LayoutDecided, PartitionChange, size
 from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned
+from events.policy import LayoutConfigured, LayoutDue, LayoutRules
 from events.recorded import Recorded
-from events.text import one_line, plural, resources
+from events.text import duration, one_line, plural, resources
 
 
 def sentence(recorded: Recorded) -> str:
@@ -57,7 +60,7 @@ def subjects(recorded: Recorded) -> tuple[str, ...]:  # noqa: PLR0911 - one case
             return (event.node_id,)
         case LeaderElected():
             return (event.master,)
-        case SegmentSealed():
+        case SegmentSealed() | LayoutConfigured() | LayoutDue():
             return ()
         case _:
             return (event.app_id,)
@@ -67,8 +70,8 @@ def _raw_sentence(recorded: Recorded) -> str:
     match event := recorded.event:
         case NodeReported() | NodeLost() | NodeReturned() | NodeForgotten():
             return _of_node(event, _who(recorded))
-        case LayoutDecided():
-            return _layout(event)
+        case LayoutDecided() | LayoutConfigured() | LayoutDue():
+            return _of_layout(event, _who(recorded))
         case (
             GenerationStarted()
             | CheckpointRequested()
@@ -95,7 +98,7 @@ def _because(reason: str) -> str:
     return f": {reason}" if reason else ""
 
 
-def _of_app(  # noqa: PLR0911 - one case an event
+def _of_app(  # noqa: C901, PLR0911 - one case an event
     event: AppSubmitted
     | AppChanged
     | AppCancelRequested
@@ -103,7 +106,9 @@ def _of_app(  # noqa: PLR0911 - one case an event
     | AppRequeued
     | AppCompleted
     | AppFailed
-    | AppCancelled,
+    | AppCancelled
+    | AppQuarantined
+    | AppUnquarantined,
     who: str,
 ) -> str:
     match event:
@@ -127,6 +132,10 @@ def _of_app(  # noqa: PLR0911 - one case an event
             return f"{event.app_id} failed{_because(event.reason)}"
         case AppCancelled():
             return f"{event.app_id} is cancelled"
+        case AppQuarantined():
+            return f"{event.app_id} is left out of layouts{_because(event.reason)}"
+        case AppUnquarantined():
+            return f"{who} had layouts decided with {event.app_id} again"
         case _ as never:
             assert_never(never)
 
@@ -136,8 +145,10 @@ def _new_values(event: AppChanged) -> str:
     parts = (
         "" if event.weight is None else f"weight {event.weight:g}",
         "" if scale is None else f"scale {scale.min} to {scale.max}",
+        "" if event.priority is None else f"priority {event.priority}",
     )
-    return " and ".join(part for part in parts if part) or "nothing"
+    given = [part for part in parts if part]
+    return " and ".join(part for part in (", ".join(given[:-1]), *given[-1:]) if part) or "nothing"
 
 
 def _of_node(event: NodeReported | NodeLost | NodeReturned | NodeForgotten, who: str) -> str:
@@ -154,11 +165,39 @@ def _of_node(event: NodeReported | NodeLost | NodeReturned | NodeForgotten, who:
             assert_never(never)
 
 
+def _of_layout(event: LayoutDecided | LayoutConfigured | LayoutDue, who: str) -> str:
+    match event:
+        case LayoutDecided():
+            return _layout(event)
+        case LayoutConfigured(rules=rules):
+            return f"{who} set the rules of layouts: {_rules(rules)}"
+        case LayoutDue():
+            return f"the layout is due: {duration(event.waited_ms)} since it was looked at"
+        case _ as never:
+            assert_never(never)
+
+
+def _rules(rules: LayoutRules) -> str:
+    parts = (
+        f"policy {rules.policy}",
+        f"loss factor {rules.loss_factor:g}",
+        f"touch factor {rules.touch_factor:g}",
+        f"shortfall price {rules.shortfall_price:g}",
+        f"horizon {duration(rules.horizon_ms)}",
+        f"minimum run {duration(rules.min_run_ms)}",
+        f"gang wait {duration(rules.gang_wait_ms)}",
+        f"static size {rules.static_containers}",
+    )
+    return ", ".join(parts)
+
+
 def _layout(event: LayoutDecided) -> str:
     part = f", part {event.part} of {event.parts}" if event.parts > 1 else ""
     head = f"layout decided by {event.policy} from revision {event.input_revision}{part}"
     changes = "; ".join(_change(app_id, change) for app_id, change in event.changes.items())
-    return f"{head}: {changes or 'no change'}"
+    fallback = event.quality.fallback if event.quality else ""
+    aside = f" (not the configured policy: {fallback})" if fallback else ""
+    return f"{head}{aside}: {changes or 'no change'}"
 
 
 def _change(app_id: str, change: PartitionChange) -> str:

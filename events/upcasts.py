@@ -7,7 +7,17 @@ import msgspec
 
 Upcast = Callable[[msgspec.Raw], msgspec.Raw]
 
-UPCASTS: Final[dict[str, tuple[str, Upcast]]] = {}
+
+def _as_it_is(data: msgspec.Raw) -> msgspec.Raw:
+    """Only fields were added, and their defaults mean what their absence meant."""
+    return data
+
+
+UPCASTS: Final[dict[str, tuple[str, Upcast]]] = {
+    "app.submitted/1": ("app.submitted/2", _as_it_is),  # + spec.priority, spec.speed
+    "app.changed/1": ("app.changed/2", _as_it_is),  # + priority
+    "layout.decided/1": ("layout.decided/2", _as_it_is),  # + problem_hash, quality
+}
 """Old wire name to the next one, and the function that turns its data; one step a version."""
 
 

@@ -4,6 +4,8 @@ What `dorm why` prints. Every application has exactly one reason at any time, al
 well. Reads the state only, like the decisions that it explains.
 """
 
+from typing import Final
+
 from events.errors import NotFound
 from events.layouts import size
 from events.state import App, ClusterState, Generation, Outcome
@@ -14,6 +16,8 @@ from reconcilers.reasons import Reason, ReasonCode, some
 from reconcilers.shortage import Survey
 
 __all__ = ["Reason", "ReasonCode", "explain", "explain_all"]
+
+_NOTHING: Final = "has nothing yet"
 
 
 def explain(state: ClusterState, app_id: str) -> Reason:
@@ -50,6 +54,9 @@ def _explain(state: ClusterState, app: App, survey: Survey | None) -> Reason:
 def _of_none(state: ClusterState, app: App, survey: Survey | None) -> Reason:
     if app.backoff or app.failure:
         return _backing_off(app)
+    if app.quarantine:
+        granted = size(app.partition)
+        return _quarantined(app, f"has {containers(granted)} granted" if granted else _NOTHING)
     if app.partition:
         return _waiting_to_start(state, app)
     return (survey or Survey.of(state)).reason(app)
@@ -106,10 +113,22 @@ def _of_generation(app: App, generation: Generation) -> Reason:
         code, message = ReasonCode.RUNNING, f"all {containers(total)} ended; about to be closed"
     elif started < total:
         code, message = ReasonCode.STARTING, f"{started} of {containers(total)} started"
+    elif app.quarantine:
+        return _quarantined(app, f"keeps its {containers(total)}")
     else:
         why = f": {app.decided_reason}" if app.decided_reason else ""
         code, message = ReasonCode.RUNNING, f"runs {containers(total)}{why}"
     return Reason(code=code, message=message, numbers=numbers)
+
+
+def _quarantined(app: App, what: str) -> Reason:
+    return Reason(
+        code=ReasonCode.QUARANTINED,
+        message=f"{what}: no layout could be decided with it ({app.quarantine}), so it is left out",
+        hint=f"change what is odd about it with `dorm set {app.app_id}`, "
+        f"or try again as it is with `dorm retry {app.app_id}`",
+        numbers={"granted": size(app.partition)},
+    )
 
 
 def _resizing(app: App, generation: Generation) -> Reason:

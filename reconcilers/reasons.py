@@ -16,6 +16,7 @@ class ReasonCode(StrEnum):
     FINISHED = "Finished"
     FAILED = "Failed"
     BACKOFF = "Backoff"
+    QUARANTINED = "Quarantined"
     NO_NODES = "NoNodes"
     NEVER_FITS = "NeverFits"
     NOT_ENOUGH_ROOM = "NotEnoughRoom"

@@ -15,10 +15,12 @@ from events.apps import (
     AppChanged,
     AppCompleted,
     AppFailed,
+    AppQuarantined,
     AppRequeued,
     AppRetrying,
     AppSpec,
     AppSubmitted,
+    AppUnquarantined,
     Scale,
 )
 from events.catalog import Event
@@ -36,6 +38,7 @@ from events.generations import (
 from events.layouts import LayoutDecided, PartitionChange, Slots
 from events.log import MemoryLog
 from events.nodes import Device, NodeForgotten, NodeLost, NodeReported, NodeReturned
+from events.policy import LayoutConfigured, LayoutDue, LayoutRules
 from events.recorded import Recorded, Stamp
 from events.state import ClusterState
 from events.units import Resources
@@ -85,11 +88,15 @@ def an_app(app_id: str = "a", **spec: Any) -> AppSubmitted:  # noqa: ANN401 - as
 
 
 def app_changed(
-    app_id: str = "a", *, weight: float | None = None, scale: tuple[int, int] | None = None
+    app_id: str = "a",
+    *,
+    weight: float | None = None,
+    scale: tuple[int, int] | None = None,
+    priority: int | None = None,
 ) -> AppChanged:
-    """A new weight, or a new (min, max)."""
+    """A new weight, a new (min, max), or a new priority."""
     bounds = Scale(min=scale[0], max=scale[1]) if scale else None
-    return AppChanged(app_id=app_id, weight=weight, scale=bounds)
+    return AppChanged(app_id=app_id, weight=weight, scale=bounds, priority=priority)
 
 
 def app_cancel_requested(app_id: str = "a") -> AppCancelRequested:
@@ -126,6 +133,16 @@ def app_failed(app_id: str = "a", *, reason: str = "exit code 1") -> AppFailed:
 def app_cancelled(app_id: str = "a") -> AppCancelled:
     """It ended because a user wanted it to."""
     return AppCancelled(app_id=app_id)
+
+
+def app_quarantined(app_id: str = "a", *, reason: str = "no memory left") -> AppQuarantined:
+    """No layout could be decided with it."""
+    return AppQuarantined(app_id=app_id, reason=reason)
+
+
+def app_unquarantined(app_id: str = "a") -> AppUnquarantined:
+    """Somebody wants it tried again."""
+    return AppUnquarantined(app_id=app_id)
 
 
 # Nodes
@@ -206,6 +223,16 @@ def a_layout(
             **more,
         }
     )
+
+
+def layout_configured(**rules: Any) -> LayoutConfigured:  # noqa: ANN401 - any field of the rules
+    """The rules of layouts, at their defaults but for `rules`."""
+    return LayoutConfigured(rules=LayoutRules(**rules))
+
+
+def layout_due(waited_ms: int = 600_000) -> LayoutDue:
+    """Time has passed."""
+    return LayoutDue(waited_ms=waited_ms)
 
 
 def a_generation(

@@ -62,6 +62,7 @@ def _rare(state: ClusterState, past: list[Recorded]) -> Iterator[Move]:
         yield lambda draw: draw(st.sampled_from(past)).event
     yield lambda draw: draw(reports())
     yield _always(b.leader_elected(epoch=state.epoch + 1))
+    yield lambda draw: b.layout_due(draw(st.integers(0, 10_000_000)))
     yield _always(b.segment_sealed(state.sealed_segment + 1, previous=state.seal))
     for node_id, node in state.nodes.items():
         if node.lost:
@@ -71,6 +72,8 @@ def _rare(state: ClusterState, past: list[Recorded]) -> Iterator[Move]:
     for app in state.apps.values():
         yield _change(app.app_id)
         yield _always(b.app_cancel_requested(app.app_id))
+        quarantine = b.app_unquarantined if app.quarantine else b.app_quarantined
+        yield _always(quarantine(app.app_id))
         if app.generation is not None:
             number = app.generation.number
             yield _always(b.stop_requested(app.app_id, generation=number, cause="cancel"))

@@ -8,7 +8,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from events import apps, control, generations, layouts, nodes
+from events import apps, control, generations, layouts, nodes, policy
 from events.apps import CHECKPOINT_SIGNALS, AppSpec, Scale
 from events.catalog import CATALOG, Event
 from events.generations import EXIT_REASONS, Member
@@ -29,6 +29,21 @@ words = st.text(max_size=8)
 names = st.text(min_size=1, max_size=12)
 maps = st.dictionaries(words, words, max_size=3)
 flags = st.booleans()
+
+
+priorities = st.integers(apps.PRIORITY_MIN, apps.PRIORITY_MAX)
+figures = st.floats(allow_nan=False, allow_infinity=False)
+factors = st.floats(0, 1e9)
+speeds = st.lists(
+    st.builds(
+        apps.SpeedPoint,
+        containers=numbers,
+        speed=st.floats(0.01, 1e6),
+        nodes=st.integers(0, 2),
+    ),
+    max_size=3,
+    unique_by=lambda point: point.where,
+).map(tuple)
 
 
 def amounts(*, gpus: st.SearchStrategy[int]) -> st.SearchStrategy[Resources]:
@@ -77,6 +92,8 @@ def specs() -> st.SearchStrategy[AppSpec]:
             backoff_ms=st.integers(1, 60_000),
             backoff_max_ms=st.integers(1, 600_000),
         ),
+        priority=priorities,
+        speed=speeds,
     )
 
 
@@ -140,6 +157,31 @@ def layout_parts(draw: st.DrawFn) -> layouts.LayoutDecided:
         part=draw(st.integers(1, parts)),
         parts=parts,
         changes=draw(st.dictionaries(app_ids, changes, max_size=2)),
+        problem_hash=draw(words),
+        quality=draw(st.none() | qualities()),
+    )
+
+
+def qualities() -> st.SearchStrategy[layouts.LayoutQuality]:
+    """Any figures that can be recorded."""
+    return st.builds(
+        layouts.LayoutQuality,
+        **dict.fromkeys(("objective", "bound", "gap", "loss", "loss_bound"), figures),
+        **dict.fromkeys(("touched", "released"), st.lists(app_ids, max_size=2).map(tuple)),
+        **dict.fromkeys(("input_hash", "version", "fallback"), words),
+        touches_max=counts,
+        prices=st.dictionaries(words, figures, max_size=2),
+    )
+
+
+def layout_rules() -> st.SearchStrategy[policy.LayoutRules]:
+    """Any legal rules."""
+    return st.builds(
+        policy.LayoutRules,
+        policy=st.sampled_from(policy.POLICIES),
+        **dict.fromkeys(("loss_factor", "touch_factor", "shortfall_price"), factors),
+        **dict.fromkeys(("min_run_ms", "gang_wait_ms"), counts),
+        **dict.fromkeys(("horizon_ms", "static_containers"), st.integers(1, 1 << 40)),
     )
 
 
@@ -150,6 +192,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         app_id=app_ids,
         weight=st.none() | st.floats(0.01, 100),
         scale=st.none() | scales(),
+        priority=st.none() | priorities,
     ),
     apps.AppCancelRequested: st.builds(apps.AppCancelRequested, app_id=app_ids),
     apps.AppRetrying: st.builds(
@@ -163,11 +206,15 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     apps.AppCompleted: st.builds(apps.AppCompleted, app_id=app_ids),
     apps.AppFailed: st.builds(apps.AppFailed, app_id=app_ids, reason=words),
     apps.AppCancelled: st.builds(apps.AppCancelled, app_id=app_ids),
+    apps.AppQuarantined: st.builds(apps.AppQuarantined, app_id=app_ids, reason=names),
+    apps.AppUnquarantined: st.builds(apps.AppUnquarantined, app_id=app_ids),
     nodes.NodeReported: reports(),
     nodes.NodeLost: st.builds(nodes.NodeLost, node_id=node_ids),
     nodes.NodeReturned: st.builds(nodes.NodeReturned, node_id=node_ids),
     nodes.NodeForgotten: st.builds(nodes.NodeForgotten, node_id=node_ids),
     layouts.LayoutDecided: layout_parts(),
+    policy.LayoutConfigured: st.builds(policy.LayoutConfigured, rules=layout_rules()),
+    policy.LayoutDue: st.builds(policy.LayoutDue, waited_ms=counts),
     generations.GenerationStarted: st.builds(
         generations.GenerationStarted, app_id=app_ids, generation=numbers, members=members()
     ),

@@ -4,6 +4,7 @@ Any master can answer, so a master that does not is passed over for the next one
 may be repeated: submits carry an idempotency key, and the other writes are no-ops the second time.
 """
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -75,12 +76,24 @@ class ApiClient:
         return self._json("GET", f"/v1/apps/{_part(app)}/why")
 
     def change(self, app: str, change: Mapping[str, float]) -> dict[str, Any]:
-        """Set any of weight, min and max."""
-        return self._json("PATCH", f"/v1/apps/{_part(app)}", json=dict(change))
+        """Set any of weight, min, max and priority."""
+        return self._json("PATCH", f"/v1/apps/{_part(app)}", content=_body(change))
 
     def cancel(self, app: str) -> dict[str, Any]:
         """Ask for the application's end."""
         return self._json("POST", f"/v1/apps/{_part(app)}/cancel")
+
+    def retry(self, app: str) -> dict[str, Any]:
+        """Have layouts decided with a quarantined application again."""
+        return self._json("POST", f"/v1/apps/{_part(app)}/retry")
+
+    def policy(self) -> dict[str, Any]:
+        """Return the rules of layouts, and how good the newest decision is."""
+        return self._json("GET", "/v1/policy")
+
+    def set_policy(self, rules: Mapping[str, object]) -> dict[str, Any]:
+        """Set some of the rules of layouts."""
+        return self._json("PATCH", "/v1/policy", content=_body(rules))
 
     def nodes(self) -> list[dict[str, Any]]:
         """Return one row for each node."""
@@ -182,6 +195,11 @@ def _part(name: str, unknown: Callable[[str], NotFound] = no_app) -> str:
     if name in {"", ".", ".."} or "/" in name or not name.isprintable():
         raise unknown(name)
     return quote(name, safe="")
+
+
+def _body(values: Mapping[str, object]) -> bytes:
+    """Return a JSON object. NaN is let through: the master refuses it in words, httpx does not."""
+    return json.dumps(dict(values)).encode()
 
 
 def _chunks(answer: httpx.Response) -> Iterator[bytes]:

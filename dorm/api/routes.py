@@ -14,9 +14,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from dorm.api import faults, idempotency
+from dorm.api.changes import Change
 from dorm.api.logs import Choice, LogReader
 from dorm.api.lookup import find_app
-from dorm.api.service import EVENTS_PER_PAGE_MAX, Change, Service
+from dorm.api.service import EVENTS_PER_PAGE_MAX, Service
 from dorm.api.shapes import Shape
 from dorm.spec import from_json_text, from_yaml
 from dorm.spec.document import DOCUMENT_BYTES_MAX
@@ -38,8 +39,11 @@ def build(service: Service, logs: LogReader) -> Starlette:
             Route("/v1/apps/{app}", routes.app, methods=["GET"]),
             Route("/v1/apps/{app}", routes.change, methods=["PATCH"]),
             Route("/v1/apps/{app}/cancel", routes.cancel, methods=["POST"]),
+            Route("/v1/apps/{app}/retry", routes.retry, methods=["POST"]),
             Route("/v1/apps/{app}/why", routes.why, methods=["GET"]),
             Route("/v1/apps/{app}/logs", routes.logs, methods=["GET"]),
+            Route("/v1/policy", routes.policy, methods=["GET"]),
+            Route("/v1/policy", routes.set_policy, methods=["PATCH"]),
             Route("/v1/nodes", routes.nodes, methods=["GET"]),
             Route("/v1/nodes/{node}/forget", routes.forget, methods=["POST"]),
             Route("/v1/events", routes.events, methods=["GET"]),
@@ -79,7 +83,7 @@ class Routes:
         return JSONResponse(self._service.app(request.path_params["app"]))
 
     async def change(self, request: Request) -> Response:
-        """PATCH /v1/apps/{app}: any of weight, min, max."""
+        """PATCH /v1/apps/{app}: any of weight, min, max, priority."""
         change = _change(await _body(request))
         app = await self._service.change(request.path_params["app"], change, user=_user(request))
         return JSONResponse(self._service.app(app.app_id))
@@ -87,6 +91,11 @@ class Routes:
     async def cancel(self, request: Request) -> Response:
         """POST /v1/apps/{app}/cancel."""
         app = await self._service.cancel(request.path_params["app"], user=_user(request))
+        return JSONResponse(self._service.app(app.app_id), status_code=202)
+
+    async def retry(self, request: Request) -> Response:
+        """POST /v1/apps/{app}/retry."""
+        app = await self._service.retry(request.path_params["app"], user=_user(request))
         return JSONResponse(self._service.app(app.app_id), status_code=202)
 
     async def why(self, request: Request) -> Response:
@@ -104,6 +113,16 @@ class Routes:
         # The choice is checked first: once a stream has begun, a fault gets no proper answer.
         await self._logs.check(app.app_id, choice)
         return _Stream(self._logs.read(app.app_id, choice))
+
+    async def policy(self, _: Request) -> Response:
+        """GET /v1/policy."""
+        return JSONResponse(self._service.policy())
+
+    async def set_policy(self, request: Request) -> Response:
+        """PATCH /v1/policy: any of the rules."""
+        wanted = _json(await _body(request), hint='such as {"policy": "goodput"}')
+        await self._service.set_policy(wanted, user=_user(request))
+        return JSONResponse(self._service.policy())
 
     async def nodes(self, _: Request) -> Response:
         """GET /v1/nodes."""
@@ -192,18 +211,25 @@ def _number(request: Request, name: str, *, low: int = 0, high: int = REVISION_M
     return int(text)
 
 
-def _change(body: bytes) -> Change:
-    hint = 'send a JSON object with any of weight, min, max, such as {"weight": 2}'
+def _json(body: bytes, *, hint: str) -> Any:  # noqa: ANN401 - JSON is any of its kinds
     try:
-        wanted: Any = json.loads(body)
+        return json.loads(body)
     except (ValueError, RecursionError) as error:
         raise Rejected("is not valid JSON", field="body", hint=hint) from error
-    if not isinstance(wanted, dict) or not wanted or wanted.keys() - {"weight", "min", "max"}:
-        raise Rejected("must name weight, min or max and nothing else", field="body", hint=hint)
+
+
+def _change(body: bytes) -> Change:
+    hint = 'send a JSON object with any of weight, min, max, priority, such as {"weight": 2}'
+    wanted = _json(body, hint=hint)
+    fields = {"weight", "min", "max", "priority"}
+    if not isinstance(wanted, dict) or not wanted or wanted.keys() - fields:
+        rule = "must name weight, min, max or priority and nothing else"
+        raise Rejected(rule, field="body", hint=hint)
     return Change(
         weight=_json_number(wanted, "weight", float),
         min=_json_number(wanted, "min", int),
         max=_json_number(wanted, "max", int),
+        priority=_json_number(wanted, "priority", int),
     )
 
 

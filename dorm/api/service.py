@@ -9,35 +9,31 @@ from typing import Final
 
 import attrs
 
-from dorm.api import shapes
+from dorm.api import policy, shapes
+from dorm.api.changes import Change, app_changed
 from dorm.api.lookup import find_app, find_node
 from dorm.api.shapes import Shape
 from dorm.api.view import View
 from dorm.ports import Clock, Randomness
-from dorm.spec.parse import CONTAINERS_MAX, WEIGHT_MAX
-from events.apps import AppCancelRequested, AppChanged, AppSpec, AppSubmitted, Scale
+from events.apps import (
+    AppCancelRequested,
+    AppSpec,
+    AppSubmitted,
+    AppUnquarantined,
+)
 from events.catalog import Event
 from events.codec import to_plain
-from events.errors import Conflict, Corrupt, Rejected
+from events.errors import Conflict, Corrupt
 from events.log import EventLog, Receipt
 from events.nodes import NodeForgotten
+from events.policy import LayoutConfigured
 from events.recorded import Recorded, Stamp
 from events.snapshot import dump, state_hash
 from events.state import App, ClusterState
-from events.text import brief
 from reconcilers import foresight, pending
 
 TOKEN_LENGTH: Final = 5
 EVENTS_PER_PAGE_MAX: Final = 1000
-
-
-@attrs.frozen(kw_only=True)
-class Change:
-    """New bounds or a new weight; None leaves the old value."""
-
-    weight: float | None = None
-    min: int | None = None
-    max: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -91,7 +87,7 @@ class Service:
         return self._again(app)
 
     async def change(self, wanted: str, change: Change, *, user: str) -> App:
-        """Set a new weight or new bounds.
+        """Set a new weight, bounds or priority.
 
         Raises:
             Rejected: They are not possible.
@@ -100,12 +96,7 @@ class Service:
         app = find_app(self.view.state(), wanted)
         if app.outcome:
             raise _ended(app)
-        scale = _new_scale(app.spec.scale, change)
-        if change.weight is not None and not 0 < change.weight <= WEIGHT_MAX:
-            rule = f"must be above 0 and at most {WEIGHT_MAX:.0f}"
-            raise Rejected(rule, field="weight", value=brief(str(change.weight)), hint="1 is usual")
-        weight = None if change.weight is None else float(change.weight)
-        event = AppChanged(app_id=app.app_id, weight=weight, scale=scale)
+        event = app_changed(app, change)
         if foresight.would_stop(self.view.state(), event):
             raise Conflict(
                 f"is more than there is room for now, so {app.app_id} would be stopped",
@@ -115,6 +106,34 @@ class Service:
             )
         await self._append([event], user, "set")
         return self._again(app)
+
+    async def retry(self, wanted: str, *, user: str) -> App:
+        """Have layouts decided with a quarantined application again.
+
+        Raises:
+            Conflict: It is not quarantined.
+        """
+        app = find_app(self.view.state(), wanted)
+        if not app.quarantine:
+            raise Conflict(
+                "is not quarantined",
+                field="app",
+                value=app.app_id,
+                hint=f"see what it waits for with dorm why {app.app_id}",
+            )
+        await self._append([AppUnquarantined(app_id=app.app_id)], user, "retry")
+        return self._again(app)
+
+    async def set_policy(self, wanted: object, *, user: str) -> None:
+        """Set some of the rules of layouts. What is so already is not set again.
+
+        Raises:
+            Rejected: They are not possible.
+        """
+        old = self.view.state().rules
+        rules = policy.new_rules(old, wanted)
+        if rules != old:
+            await self._append([LayoutConfigured(rules=rules)], user, "policy")
 
     async def forget_node(self, node_id: str, *, user: str) -> None:
         """Take an operator's word that a lost node is off for good.
@@ -157,6 +176,10 @@ class Service:
         """Return every node that is not forgotten."""
         state, statuses = self.view.state(), self.view.statuses()
         return [shapes.node_row(node, state, statuses) for _, node in sorted(state.nodes.items())]
+
+    def policy(self) -> Shape:
+        """Return the rules of layouts, and how good the newest decision is."""
+        return policy.page(self.view.state())
 
     async def events(self, *, after: int, limit: int) -> Shape:
         """Return the events behind revision `after`; read on from `next`.
@@ -214,20 +237,6 @@ class Service:
 
     def _again(self, app: App) -> App:
         return self.view.state().app(app.app_id) or app
-
-
-def _new_scale(old: Scale, change: Change) -> Scale | None:
-    if change.min is None and change.max is None:
-        return None
-    low = old.min if change.min is None else change.min
-    high = old.max if change.max is None else change.max
-    if not 1 <= low <= CONTAINERS_MAX:
-        rule = f"must be from 1 to {CONTAINERS_MAX}"
-        raise Rejected(rule, field="min", value=brief(str(low)), hint="cancel it to end it")
-    if not low <= high <= CONTAINERS_MAX:
-        rule = f"must be from min, which is {low}, to {CONTAINERS_MAX}"
-        raise Rejected(rule, field="max", value=brief(str(high)), hint="set min and max together")
-    return Scale(min=low, max=high)
 
 
 def _ended(app: App) -> Conflict:

@@ -32,6 +32,8 @@ def app_row(app: App, statuses: Statuses) -> Shape:
         "min": app.spec.scale.min,
         "max": app.spec.scale.max,
         "weight": app.spec.weight,
+        "priority": app.spec.priority,
+        "quarantine": app.quarantine,
         "generation": running.number if running else app.last_generation,
         "resizes": app.resizes,
         "failures": app.failures,
@@ -51,6 +53,11 @@ def app_page(app: App, statuses: Statuses) -> Shape:
         "partition": {node: slots.count for node, slots in sorted(app.partition.items())},
         "target_generation": app.target_generation,
         "decided_reason": app.decided_reason,
+        "restart_ms": app.restart_ms,
+        "speeds": [
+            {"containers": size, "steps": speed.steps, "ms": speed.ms}
+            for size, speed in sorted(app.speeds.items())
+        ],
         "stop": to_plain(running.stop) if running and running.stop else None,
         "backoff": to_plain(app.backoff) if app.backoff else None,
         "cancel_requested": app.cancel_requested,

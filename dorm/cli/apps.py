@@ -1,4 +1,4 @@
-"""Commands about applications: ps, show, why, set, cancel."""
+"""Commands about applications: ps, show, why, set, cancel, retry."""
 
 import time
 from typing import Any, Final
@@ -12,9 +12,10 @@ from dorm.cli.output import age, clock_time, pairs, table
 from dorm.cli.session import Session, talks_to_masters, until_ctrl_c
 from dorm.spec import from_plain, render
 from events.errors import Unavailable
+from events.text import duration
 
 WATCH_S: Final = 1.0
-_COLUMNS: Final = ("ID", "PHASE", "SIZE", "WEIGHT", "GEN", "STEP", "LOSS", "AGE", "USER")
+_COLUMNS: Final = ("ID", "PHASE", "SIZE", "WEIGHT", "PRIO", "GEN", "STEP", "LOSS", "AGE", "USER")
 
 
 @click.command()
@@ -59,9 +60,10 @@ def _row(app: dict[str, Any]) -> tuple[object, ...]:
     progress = app["progress"] or {}
     return (
         app["id"],
-        app["phase"],
+        f"{app['phase']}, quarantined" if app["quarantine"] else app["phase"],
         f"{app['size']} ({app['min']}-{app['max']})",
         f"{app['weight']:g}",
+        app["priority"],
         app["generation"],
         _steps(progress),
         _loss(progress),
@@ -112,14 +114,17 @@ def show(session: Session, app: str) -> None:
 
 def _facts(page: dict[str, Any]) -> RenderableType:
     outcome, stop, backoff = page["outcome"] or {}, page["stop"] or {}, page["backoff"] or {}
+    share = f"weight {page['weight']:g}, priority {page['priority']}"
     return pairs(
         [
             ("Id", page["id"]),
             ("Phase", page["phase"]),
             ("Reason", outcome.get("reason") or backoff.get("reason") or stop.get("reason")),
             ("Containers", f"{page['size']} now, {page['granted']} granted"),
-            ("Bounds", f"{page['min']} to {page['max']}, weight {page['weight']:g}"),
+            ("Bounds", f"{page['min']} to {page['max']}, {share}"),
             ("Layout", page["decided_reason"]),
+            ("Quarantine", page["quarantine"]),
+            ("Restart", f"takes {duration(page['restart_ms'])}" if page["restart_ms"] else ""),
             ("Generation", f"{page['generation']}, resized {page['resizes']} times"),
             ("Progress", _progress(page)),
             ("Failures", page["failures"] or ""),
@@ -176,27 +181,35 @@ def why(session: Session, app: str) -> None:
 @click.option("--weight", type=float, help="Share of the cluster relative to the others.")
 @click.option("--min", "low", type=int, help="Fewest containers.")
 @click.option("--max", "high", type=int, help="Most containers.")
+@click.option("--priority", type=int, help="A higher one may take everything from a lower one.")
 @talks_to_masters
 def change(
-    session: Session, app: str, weight: float | None, low: int | None, high: int | None
+    session: Session,
+    app: str,
+    *,
+    weight: float | None,
+    low: int | None,
+    high: int | None,
+    priority: int | None,
 ) -> None:
-    """Change the weight or the bounds of an application that is not finished.
+    """Change the weight, bounds or priority of an application that is not finished.
 
     \b
     Examples:
       dorm set digits --weight 2
       dorm set digits --min 2 --max 8
     """  # noqa: D301 - \b is click's mark for text that keeps its lines
-    wanted = {"weight": weight, "min": low, "max": high}
+    wanted = {"weight": weight, "min": low, "max": high, "priority": priority}
     given = {name: value for name, value in wanted.items() if value is not None}
     if not given:
-        raise click.UsageError("nothing to set: give --weight, --min or --max")
+        raise click.UsageError("nothing to set: give --weight, --min, --max or --priority")
     page = session.client.change(app, given)
     if session.out.as_json:
         session.out.json(page)
     else:
-        bounds = f"{page['min']} to {page['max']} containers, weight {page['weight']:g}"
-        session.out.say(f"{page['id']} may have {bounds}")
+        bounds = f"{page['min']} to {page['max']} containers"
+        share = f"weight {page['weight']:g}, priority {page['priority']}"
+        session.out.say(f"{page['id']} may have {bounds}, {share}")
 
 
 @click.command()
@@ -214,3 +227,23 @@ def cancel(session: Session, app: str) -> None:
         session.out.json(page)
     else:
         session.out.say(f"{page['id']} is {page['phase']}")
+
+
+@click.command()
+@click.argument("app")
+@talks_to_masters
+def retry(session: Session, app: str) -> None:
+    """Decide layouts with a quarantined application again.
+
+    A layout could not be decided with it, so it was left out and keeps what it has; `dorm why`
+    tells what happened. Changing it with `dorm set` ends the quarantine too.
+
+    \b
+    Example:
+      dorm retry digits
+    """  # noqa: D301 - \b is click's mark for text that keeps its lines
+    page = session.client.retry(app)
+    if session.out.as_json:
+        session.out.json(page)
+    else:
+        session.out.say(f"{page['id']} takes part in layouts again")

@@ -103,7 +103,9 @@ class Fields:
             return value
         return None
 
-    def number(self, name: str, *, high: float, default: float) -> float | None:
+    def number(
+        self, name: str, *, high: float, default: float, hint: str = "1 is usual"
+    ) -> float | None:
         """Return a finite number above 0."""
         value = self.raw(name)
         if value is None:
@@ -111,7 +113,7 @@ class Fields:
         if isinstance(value, bool) or not isinstance(value, int | float):
             self.fault(name, "must be a number", hint="write 1, 2.5 or the like, without quotes")
         elif math.isnan(value) or not 0 < value <= high:
-            self.fault(name, f"must be above 0 and at most {high:.0f}", hint="1 is usual")
+            self.fault(name, f"must be above 0 and at most {high:.0f}", hint=hint)
         else:
             return float(value)
         return None
@@ -180,12 +182,12 @@ def built(kind: Callable[..., T], **parts: object) -> T | None:
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
+    if name in ("apiVersion", "kind", "metadata", "spec"):
+        return "a spec is flat: write its fields at the top, beginning with name"
     by_lower = {word.lower(): word for word in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1)
     if near:
         return f"did you mean {by_lower[near[0]]}?"
-    if name in ("apiVersion", "kind", "metadata", "spec"):
-        return "a spec is flat: write its fields at the top, beginning with name"
     return f"the fields here are {', '.join(known)}"
 
 

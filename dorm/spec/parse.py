@@ -8,9 +8,17 @@ from dorm.spec import document
 from dorm.spec.container import read_commands, read_env, read_image, read_resources
 from dorm.spec.faults import SpecFaults
 from dorm.spec.fields import Faults, Fields, built
+from dorm.spec.speed import read_speed
 from dorm.spec.storage import read_checkpoint, read_mounts
 from dorm.spec.units import parse_duration
-from events.apps import NAME_LENGTH_MAX, AppSpec, RetryPolicy, Scale
+from events.apps import (
+    NAME_LENGTH_MAX,
+    PRIORITY_MAX,
+    PRIORITY_MIN,
+    AppSpec,
+    RetryPolicy,
+    Scale,
+)
 from events.errors import Rejected
 
 FIELDS: Final = (
@@ -20,6 +28,8 @@ FIELDS: Final = (
     "resources",
     "scale",
     "weight",
+    "priority",
+    "speed",
     "env",
     "checkpoint",
     "mounts",
@@ -81,6 +91,8 @@ def _spec(top: Fields) -> AppSpec | None:
     start, resume = read_commands(top)
     resources, pids_max = read_resources(top)
     scale, weight = _scale(top), top.number("weight", high=WEIGHT_MAX, default=1.0)
+    priority = top.whole("priority", low=PRIORITY_MIN, high=PRIORITY_MAX, default=0)
+    speed = read_speed(top, containers_max=CONTAINERS_MAX)
     env = read_env(top)
     mounts = read_mounts(top)
     return built(
@@ -97,6 +109,8 @@ def _spec(top: Fields) -> AppSpec | None:
         checkpoint=read_checkpoint(top, mounts),
         mounts=mounts,
         retry=_retry(top),
+        priority=priority,
+        speed=speed,
     )
 
 

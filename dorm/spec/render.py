@@ -7,7 +7,7 @@ import yaml
 
 from dorm.spec.document import plain_scalar
 from dorm.spec.units import format_cpu, format_duration, format_memory
-from events.apps import AppSpec
+from events.apps import AppSpec, SpeedPoint
 
 
 def render(spec: AppSpec) -> str:
@@ -32,6 +32,8 @@ def to_plain(spec: AppSpec) -> dict[str, Any]:
         },
         "scale": {"min": spec.scale.min, "max": spec.scale.max},
         "weight": spec.weight,
+        "priority": spec.priority,
+        "speed": [_speed(point) for point in spec.speed],
         "env": dict(spec.env),
         "checkpoint": _checkpoint(spec),
         "mounts": [
@@ -50,6 +52,11 @@ def _checkpoint(spec: AppSpec) -> Mapping[str, str]:
     policy = spec.checkpoint
     path = {"path": policy.path} if policy.path else {}
     return {"signal": policy.signal, "grace": format_duration(policy.grace_ms), **path}
+
+
+def _speed(point: SpeedPoint) -> Mapping[str, float]:
+    nodes = {"nodes": point.nodes} if point.nodes else {}
+    return {"containers": point.containers, "speed": point.speed, **nodes}
 
 
 class _Dumper(yaml.SafeDumper):

@@ -10,9 +10,11 @@ from events.apps import (
     AppChanged,
     AppCompleted,
     AppFailed,
+    AppQuarantined,
     AppRequeued,
     AppRetrying,
     AppSubmitted,
+    AppUnquarantined,
 )
 from events.draft import Draft, Senseless
 from events.recorded import Recorded
@@ -32,19 +34,41 @@ def submitted(draft: Draft, event: AppSubmitted, recorded: Recorded) -> None:
             submitted_revision=recorded.revision,
             submitted_at_ms=recorded.stamp.at_ms,
             user=recorded.stamp.actor,
+            waiting_since_ms=draft.now_ms,
         )
     )
 
 
 def changed(draft: Draft, event: AppChanged) -> None:
-    """Set what the user gave; the layout answers."""
+    """Set what the user gave; the layout answers. A quarantine was about the old values."""
     app = draft.app(event.app_id)
     spec = attrs.evolve(
         app.spec,
         weight=app.spec.weight if event.weight is None else event.weight,
         scale=event.scale or app.spec.scale,
+        priority=app.spec.priority if event.priority is None else event.priority,
     )
-    draft.put(attrs.evolve(app, spec=spec))
+    if app.quarantine:
+        draft.settled = ""
+    draft.put(attrs.evolve(app, spec=spec, quarantine=""))
+
+
+def quarantined(draft: Draft, event: AppQuarantined) -> None:
+    """Leave it out of the next decision, which is a decision of its own."""
+    app = draft.app(event.app_id)
+    if app.quarantine:
+        raise Senseless("app is quarantined already")
+    draft.settled = ""
+    draft.put(attrs.evolve(app, quarantine=event.reason))
+
+
+def unquarantined(draft: Draft, event: AppUnquarantined) -> None:
+    """Decide with it again."""
+    app = draft.app(event.app_id)
+    if not app.quarantine:
+        raise Senseless("app is not quarantined")
+    draft.settled = ""
+    draft.put(attrs.evolve(app, quarantine=""))
 
 
 def cancel_requested(draft: Draft, event: AppCancelRequested) -> None:
@@ -108,6 +132,7 @@ def _end(draft: Draft, app_id: str, recorded: Recorded, kind: str, reason: str =
         partition={},
         backoff=None,
         failure="",
+        quarantine="",
         outcome=Outcome(
             kind=kind, reason=reason, revision=recorded.revision, at_ms=recorded.stamp.at_ms
         ),

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import attrs
-
 from events.draft import Draft, Senseless
+from events.evolving import evolve
 from events.generations import (
     CheckpointRequested,
     ContainerExited,
@@ -14,6 +13,7 @@ from events.generations import (
     StopRequested,
 )
 from events.recorded import Recorded
+from events.rules import measuring
 from events.state import App, Exit, Generation, Stop
 
 
@@ -31,8 +31,9 @@ def started(draft: Draft, event: GenerationStarted, recorded: Recorded) -> None:
         members=event.members,
         started_revision=recorded.revision,
         input_revision=app.input_revision,
+        first_step=app.measured.last_step,
     )
-    draft.put(attrs.evolve(app, generation=generation, last_generation=event.generation))
+    draft.put(evolve(app, generation=generation, last_generation=event.generation))
 
 
 def checkpoint_requested(draft: Draft, event: CheckpointRequested, recorded: Recorded) -> None:
@@ -41,12 +42,10 @@ def checkpoint_requested(draft: Draft, event: CheckpointRequested, recorded: Rec
     generation = _running(app, event.generation)
     if generation.stop is not None:
         raise Senseless("the generation is already stopping")
-    _stop(
-        draft,
-        app,
-        generation,
-        Stop(cause="resize", reason=event.reason, revision=recorded.revision),
-    )
+    stop = Stop(cause="resize", reason=event.reason, revision=recorded.revision, at_ms=draft.now_ms)
+    generation = evolve(generation, stop=stop)
+    measured = measuring.moving(app.measured, draft.now_ms)
+    draft.put(evolve(app, generation=generation, measured=measured))
 
 
 def stop_requested(draft: Draft, event: StopRequested, recorded: Recorded) -> None:
@@ -55,15 +54,20 @@ def stop_requested(draft: Draft, event: StopRequested, recorded: Recorded) -> No
     generation = _running(app, event.generation)
     if generation.stop is not None and generation.stop.cause != "resize":
         raise Senseless("the generation is already stopping")
+    counts = app.failure_counts
     if event.cause == "failure":
         # Only what ended so far is the failure: the others are stopped now, and end badly for it.
         counts = any(one.failed and one.reason != "lost" for one in generation.exits.values())
-        app = attrs.evolve(app, failure_counts=counts)
-    _stop(
-        draft,
-        app,
-        generation,
-        Stop(cause=event.cause, reason=event.reason, revision=recorded.revision),
+    stop = Stop(
+        cause=event.cause, reason=event.reason, revision=recorded.revision, at_ms=draft.now_ms
+    )
+    draft.put(
+        evolve(
+            app,
+            generation=evolve(generation, stop=stop),
+            failure_counts=counts,
+            measured=measuring.unmoved(app.measured),
+        )
     )
 
 
@@ -74,7 +78,12 @@ def container_started(draft: Draft, event: ContainerStarted) -> None:
     if event.rank in generation.started:
         raise Senseless("container already started")
     ranks = tuple(sorted((*generation.started, event.rank)))
-    draft.put(attrs.evolve(app, generation=attrs.evolve(generation, started=ranks)))
+    if len(ranks) < len(generation.members):
+        draft.put(evolve(app, generation=evolve(generation, started=ranks)))
+        return
+    generation = evolve(generation, started=ranks, running_since_ms=draft.now_ms)
+    measured = measuring.moved(app.measured, draft.now_ms)
+    draft.put(evolve(app, generation=generation, measured=measured))
 
 
 def container_exited(draft: Draft, event: ContainerExited) -> None:
@@ -82,9 +91,20 @@ def container_exited(draft: Draft, event: ContainerExited) -> None:
     app = draft.app(event.app_id)
     generation = _generation_of(app, event)
     gone = Exit(exit_code=event.exit_code, reason=event.reason, message=event.message)
-    generation = attrs.evolve(generation, exits={**generation.exits, event.rank: gone})
+    measured = app.measured
+    if (step := event.checkpoint_step) is not None:
+        at_will = event.reason == "exited"
+        measured = measuring.stepped(app, generation, step, at_will=at_will)
+    generation = evolve(generation, exits={**generation.exits, event.rank: gone})
     steps = [step for step in (app.checkpoint_step, event.checkpoint_step) if step is not None]
-    draft.put(attrs.evolve(app, generation=generation, checkpoint_step=max(steps, default=None)))
+    draft.put(
+        evolve(
+            app,
+            generation=generation,
+            checkpoint_step=max(steps, default=None),
+            measured=measured,
+        )
+    )
 
 
 def stopped(draft: Draft, event: GenerationStopped) -> None:
@@ -100,7 +120,7 @@ def stopped(draft: Draft, event: GenerationStopped) -> None:
         changes["resizes"] = app.resizes + 1
     if generation.stop.cause == "failure":
         changes["failure"] = generation.stop.reason or "a container failed"
-    draft.put(attrs.evolve(app, **changes))
+    draft.put(evolve(app, **changes))
 
 
 def _running(app: App, number: int) -> Generation:
@@ -118,7 +138,3 @@ def _generation_of(app: App, event: ContainerStarted | ContainerExited) -> Gener
     if event.rank in generation.exits:
         raise Senseless("container is already gone")
     return generation
-
-
-def _stop(draft: Draft, app: App, generation: Generation, stop: Stop) -> None:
-    draft.put(attrs.evolve(app, generation=attrs.evolve(generation, stop=stop)))

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from events.apps import AppChanged, Scale
+from events.apps import AppChanged, Scale, SpeedPoint
 from events.codec import decode, digest, encode, from_json, segment_digest, to_json
 from events.errors import Corrupt
 from events.recorded import Recorded
@@ -41,10 +41,10 @@ def stored(kind: str = "app.cancelled/1", data: str = '{"app_id":"a"}') -> bytes
         (stored(data="{}"), "m1-0000000001-000 at revision 7 is no app.cancelled/1: .*`app_id`"),
         (stored(data='{"app_id":7}'), "Expected `str`, got `int`"),
         (
-            stored(kind="app.changed/1", data='{"app_id":"a","weight":-1}'),
+            stored(kind="app.changed/2", data='{"app_id":"a","weight":-1}'),
             "weight is -1.0, which is no share of a cluster",
         ),
-        (stored(kind="app.changed/1", data='{"app_id":"a","scale":{"min":2,"max":1}}'), "below"),
+        (stored(kind="app.changed/2", data='{"app_id":"a","scale":{"min":2,"max":1}}'), "below"),
         (b"", "cannot decode"),
         (b"[]", "cannot decode"),
         (b"{" * 1000, "cannot decode"),
@@ -63,6 +63,34 @@ def test_a_weight_that_could_not_be_read_again_is_not_made(weight: float) -> Non
         AppChanged(app_id="a", weight=weight)
     with pytest.raises(ValueError, match="no share of a cluster"):
         b.a_spec(weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("points", "words"),
+    [
+        ([(8, 0.0)], "speed of 8 containers is 0.0: give a number above 0"),
+        ([(1, float("inf"))], "speed of 1 container is inf: give a number above 0"),
+        ([(2, 1.0), (2, 1.5)], "speed of 2 containers is given twice: keep one"),
+        ([(size, 1.0) for size in range(1, 70)], "speed has 69 points; 64 are enough"),
+    ],
+)
+def test_a_speed_curve_that_is_none_is_not_made(
+    points: list[tuple[int, float]], words: str
+) -> None:
+    """A layout divides by these; a curve must have one speed for each size."""
+    curve = tuple(SpeedPoint(containers=size, speed=speed) for size, speed in points)
+
+    with pytest.raises(ValueError, match=words):
+        b.a_spec(speed=curve)
+
+
+@pytest.mark.parametrize("priority", [-1001, 1001])
+def test_a_priority_has_bounds(priority: int) -> None:
+    """So that no application of tomorrow is beyond every one of today."""
+    with pytest.raises(ValueError, match="priority"):
+        b.a_spec(priority=priority)
+    with pytest.raises(ValueError, match="priority"):
+        b.app_changed(priority=priority)
 
 
 def test_a_value_of_another_shape_is_refused() -> None:

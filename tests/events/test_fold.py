@@ -55,9 +55,11 @@ def test_a_change_keeps_what_it_does_not_name() -> None:
         b.an_app("a", min=1, max=4),
         b.app_changed("a", weight=3.0),
         b.app_changed("a", scale=(2, 5)),
+        b.app_changed("a", priority=7),
     )
 
-    assert (3.0, 2, 5) == (app.spec.weight, app.spec.scale.min, app.spec.scale.max)
+    assert (3.0, 7) == (app.spec.weight, app.spec.priority)
+    assert (2, 5) == (app.spec.scale.min, app.spec.scale.max)
 
 
 def test_a_running_app_has_seen_all_its_containers() -> None:
@@ -284,6 +286,13 @@ SENSELESS = [
         (*RUNNING, LIVE, b.container_exited("a", rank=1)),
         b.generation_stopped("a"),
     ),
+    (
+        "app is quarantined already",
+        (*RUNNING, b.app_quarantined("a")),
+        b.app_quarantined("a", reason="another"),
+    ),
+    ("app is not quarantined", RUNNING, b.app_unquarantined("a")),
+    ("unknown app", (), b.app_quarantined("a")),
     ("leader of an older epoch", (b.leader_elected(epoch=2),), b.leader_elected(epoch=1)),
     ("segment is already sealed", (b.segment_sealed(1),), b.segment_sealed(1)),
 ]
@@ -293,13 +302,17 @@ SENSELESS = [
 def test_a_senseless_event_is_counted_and_changes_nothing_else(
     reason: str, before: tuple[Event, ...], event: Event
 ) -> None:
-    """Each is possible in good health, and must be the same no-op on every master."""
+    """Each is possible in good health, and must be the same no-op on every master.
+
+    Only time passes: the event was written at some time, whatever it said.
+    """
     history = b.history(*before, event)
     state = fold(history[:-1])
     after = fold(history)
 
     assert {reason: 1} == after.ignored
-    assert attrs.evolve(state, revision=after.revision) == attrs.evolve(after, ignored={})
+    unchanged = attrs.evolve(state, revision=after.revision, now_ms=after.now_ms)
+    assert unchanged == attrs.evolve(after, ignored={})
 
 
 def test_a_history_that_goes_back_is_refused() -> None:

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from events.apps import AppSubmitted
 from events.catalog import CATALOG, KIND_OF
 from events.codec import decode, encode
 from events.errors import Corrupt
+from events.layouts import LayoutDecided
 from tests.golden.write import EXAMPLES, GOLDEN, path_of, write_missing
 
 FILES = sorted(GOLDEN.glob("*.json"))
@@ -33,6 +35,19 @@ def test_a_golden_event_still_means_what_it_meant(event: object) -> None:
     assert event == decode(raw, revision=1, segment=0).event
 
 
+def test_what_was_written_before_a_field_was_added_has_its_default() -> None:
+    """The absence of the field meant that; histories of years must mean the same for ever."""
+    submitted, decided = (
+        decode(read(GOLDEN / name), revision=1, segment=0).event
+        for name in ("app.submitted.1.json", "layout.decided.1.json")
+    )
+
+    assert isinstance(submitted, AppSubmitted)
+    assert isinstance(decided, LayoutDecided)
+    assert (0, ()) == (submitted.spec.priority, submitted.spec.speed)
+    assert ("", None) == (decided.problem_hash, decided.quality)
+
+
 def test_every_kind_has_a_golden_file() -> None:
     """`python -m tests.golden.write` makes the missing ones."""
     assert [] == [kind for kind in CATALOG if not path_of(kind).exists()]
@@ -52,7 +67,7 @@ def test_writing_never_touches_an_old_file(tmp_path: Path) -> None:
 
 def test_a_damaged_golden_event_would_be_seen() -> None:
     """So that the tests above cannot pass by reading nothing."""
-    raw = read(path_of("app.submitted/1")).replace(b'"image"', b'"imago"')
+    raw = read(path_of("app.submitted/2")).replace(b'"image"', b'"imago"')
 
     with pytest.raises(Corrupt, match="image"):
         decode(raw, revision=1, segment=0)

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from events.apps import CheckpointPolicy, Mount, RetryPolicy
+from events.apps import CheckpointPolicy, Mount, RetryPolicy, SpeedPoint
 from events.catalog import CATALOG, KIND_OF, Event
 from events.codec import encode
-from events.layouts import Slots
+from events.layouts import LayoutQuality, Slots
 from events.nodes import Device
 from events.recorded import Recorded, Stamp
 from tests import builders as b
@@ -36,14 +36,18 @@ EXAMPLES: Final[tuple[Event, ...]] = (
         checkpoint=CheckpointPolicy(signal="SIGUSR1", grace_ms=30_000, path="/ckpt/$DORM_APP_ID"),
         mounts=(Mount(name="data", target="/data", read_only=True),),
         retry=RetryPolicy(max=2, backoff_ms=1_000, backoff_max_ms=60_000),
+        priority=-5,
+        speed=(SpeedPoint(containers=1, speed=1.5), SpeedPoint(containers=6, speed=7.25, nodes=2)),
     ),
-    b.app_changed("digits-a-x1y2z", weight=0.5, scale=(2, 3)),
+    b.app_changed("digits-a-x1y2z", weight=0.5, scale=(2, 3), priority=10),
     b.app_cancel_requested("digits-a-x1y2z"),
     b.app_retrying("digits-a-x1y2z", attempt=2, wait_ms=5_000, reason="oom"),
     b.app_requeued("digits-a-x1y2z"),
     b.app_completed("digits-a-x1y2z"),
     b.app_failed("digits-a-x1y2z", reason="gave up after 2 retries"),
     b.app_cancelled("digits-a-x1y2z"),
+    b.app_quarantined("digits-a-x1y2z", reason="the planner ran out of memory"),
+    b.app_unquarantined("digits-a-x1y2z"),
     b.a_node(
         "n1",
         cpus=2,
@@ -67,7 +71,33 @@ EXAMPLES: Final[tuple[Event, ...]] = (
         input_revision=41,
         part=1,
         parts=2,
+        problem_hash="12" * 32,
+        quality=LayoutQuality(
+            objective=1.75,
+            bound=2.0,
+            gap=0.125,
+            loss=0.25,
+            loss_bound=1.2,
+            touched=("digits-a-x1y2z",),
+            touches_max=1,
+            released=("digits-b-k3l4m",),
+            prices={"1/gpu": 0.5},
+            input_hash="34" * 32,
+            version="dorm/1 highs/1.16.0",
+            fallback="the planner ran out of memory",
+        ),
     ),
+    b.layout_configured(
+        policy="utilization",
+        loss_factor=0.1,
+        touch_factor=0.05,
+        shortfall_price=2.0,
+        horizon_ms=900_000,
+        min_run_ms=300_000,
+        gang_wait_ms=120_000,
+        static_containers=4,
+    ),
+    b.layout_due(600_500),
     b.a_generation("digits-a-x1y2z", "n1", generation=8, gpus=1, first_port=21_000),
     b.checkpoint_requested("digits-a-x1y2z", generation=7),
     b.stop_requested("digits-a-x1y2z", generation=8, cause="failure", reason="container 0: oom"),

@@ -4,10 +4,11 @@ import pytest
 
 from dorm.spec import SpecFaults, from_yaml
 from tests.spec.malformed import MALFORMED_FORMS
+from tests.spec.malformed_speed import MALFORMED_SPEEDS
 from tests.spec.malformed_values import MALFORMED_VALUES
 from tests.spec.texts import a_text
 
-MALFORMED = (*MALFORMED_FORMS, *MALFORMED_VALUES)
+MALFORMED = (*MALFORMED_FORMS, *MALFORMED_VALUES, *MALFORMED_SPEEDS)
 
 
 @pytest.mark.parametrize(

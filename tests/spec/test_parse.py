@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from dorm.spec import SpecFaults, from_json_text, from_plain, from_yaml, render, to_plain
-from events.apps import AppSpec, CheckpointPolicy, Mount, RetryPolicy, Scale
+from events.apps import AppSpec, CheckpointPolicy, Mount, RetryPolicy, Scale, SpeedPoint
 from events.units import Resources
 from tests.spec.texts import a_text
 
@@ -19,6 +19,8 @@ run:
 resources: {cpu: 500m, memory: 1.5GiB, gpu: 2, pids: 256}
 scale: {min: 2, max: 8}
 weight: 2.5
+priority: -10
+speed: [{containers: 1, speed: 1}, {containers: 8, speed: 6.5, nodes: 2}]
 env: {NCCL_DEBUG: WARN, EMPTY: ""}
 checkpoint: {signal: SIGUSR1, grace: 2m, path: /ckpt/$DORM_APP_ID}
 mounts:
@@ -46,6 +48,8 @@ def test_every_field_is_read() -> None:
             Mount(name="ckpt", target="/ckpt"),
         ),
         retry=RetryPolicy(max=5, backoff_ms=10_000, backoff_max_ms=3_600_000),
+        priority=-10,
+        speed=(SpeedPoint(containers=1, speed=1.0), SpeedPoint(containers=8, speed=6.5, nodes=2)),
     )
 
 
@@ -54,7 +58,26 @@ def test_a_short_document_is_enough() -> None:
     spec = from_yaml(a_text())
 
     assert (spec.scale, spec.weight, spec.resume) == (Scale(min=1, max=1), 1.0, ())
+    assert (spec.priority, spec.speed) == (0, ())
     assert spec.checkpoint == CheckpointPolicy()
+
+
+def test_a_speed_curve_is_written_as_briefly_as_people_say_it() -> None:
+    """Most know only how fast it is with how many containers, wherever these are."""
+    expected = (SpeedPoint(containers=1, speed=1.0), SpeedPoint(containers=8, speed=6.5))
+
+    assert from_yaml(a_text(speed="{1: 1.0, 8: 6.5}")).speed == expected
+    assert from_yaml(a_text(speed="{'1': 1, '8': 6.5}")).speed == expected
+    assert from_yaml(a_text(speed="{}")).speed == ()
+
+
+def test_a_speed_may_be_told_for_the_same_size_on_more_nodes() -> None:
+    """The network between them is what makes the difference."""
+    text = "[{containers: 8, speed: 7, nodes: 1}, {containers: 8, speed: 5, nodes: 2}]"
+
+    assert [(7.0, 1), (5.0, 2)] == [
+        (point.speed, point.nodes) for point in from_yaml(a_text(speed=text)).speed
+    ]
 
 
 def test_the_smallest_size_is_the_largest_too_unless_said() -> None:

@@ -18,6 +18,7 @@ from events.apps import (
     Mount,
     RetryPolicy,
     Scale,
+    SpeedPoint,
 )
 from events.codec import from_json, to_json
 from events.units import Resources
@@ -33,7 +34,7 @@ scalars = (
 )
 inner = (
     *("start", "resume", "cpu", "memory", "gpu", "pids", "min", "max", "signal", "grace", "path"),
-    *("name", "target", "mode", "backoff", "maxBackoff"),
+    *("name", "target", "mode", "backoff", "maxBackoff", "containers", "speed", "nodes", "8"),
 )
 trees = st.recursive(
     scalars,
@@ -114,6 +115,13 @@ def sound_specs(draw: st.DrawFn) -> AppSpec:
             max=draw(st.integers(0, 20)),
             backoff_ms=backoff,
             backoff_max_ms=draw(st.integers(backoff, 100_000)),
+        ),
+        priority=draw(st.integers(-1000, 1000)),
+        speed=tuple(
+            SpeedPoint(containers=size, speed=draw(st.floats(1e-6, 1e9)), nodes=nodes)
+            for size, nodes in draw(
+                st.lists(st.tuples(st.integers(1, 60), st.integers(0, 9)), max_size=4, unique=True)
+            )
         ),
     )
 
