@@ -16,6 +16,7 @@ from events.layouts import LayoutDecided, PartitionChange, join
 from events.recorded import Recorded
 from events.state import ClusterState
 from reconcilers import layout
+from reconcilers.layout.versions import VERSIONS, name_of, policy_of
 
 STATES_KEPT: Final = 1_000  # a decision is written milliseconds after the state it was taken from
 
@@ -69,15 +70,18 @@ def retake(history: Iterable[Recorded], start: ClusterState | None = None) -> It
 def _judge(parts: tuple[LayoutDecided, ...], revision: int, before: ClusterState | None) -> Retaken:
     first = parts[0]
     differences: tuple[str, ...] = ()
-    if first.policy != layout.POLICY:
-        verdict = Verdict.UNKNOWN_POLICY
-        differences = (f"this Dorm knows {layout.POLICY}, not {first.policy}",)
+    if stranger := _stranger(first):
+        verdict, differences = Verdict.UNKNOWN_POLICY, (stranger,)
     elif before is None:
         verdict = Verdict.INPUT_NOT_SEEN
         differences = (f"the state of revision {first.input_revision} is not in this history",)
     else:
-        differences = tuple(_differences(join(parts), join(layout.plan(before))))
-        verdict = Verdict.DIFFERENT if differences else Verdict.EQUAL
+        again = layout.plan(attrs.evolve(before, settled=""), policy_of(first.policy))
+        if stranger := _other_version(first, again):
+            verdict, differences = Verdict.UNKNOWN_POLICY, (stranger,)
+        else:
+            differences = tuple(_differences(join(parts), join(again)))
+            verdict = Verdict.DIFFERENT if differences else Verdict.EQUAL
     return Retaken(
         decision_id=first.decision_id,
         revision=revision,
@@ -86,6 +90,23 @@ def _judge(parts: tuple[LayoutDecided, ...], revision: int, before: ClusterState
         verdict=verdict,
         differences=differences,
     )
+
+
+def _stranger(decision: LayoutDecided) -> str:
+    """Return why this Dorm cannot take a decision again; empty when it can."""
+    if policy_of(decision.policy) is not None:
+        return ""
+    ours = ", ".join(name_of(policy) for policy in VERSIONS)
+    return f"this Dorm knows {ours}, not {decision.policy}"
+
+
+def _other_version(decision: LayoutDecided, again: tuple[LayoutDecided, ...]) -> str:
+    """Return which other algorithm or solver decided than the one here; empty for the same."""
+    theirs = decision.quality.version if decision.quality else ""
+    ours = again[0].quality.version if again and again[0].quality else ""
+    if not theirs or not ours or theirs == ours:
+        return ""
+    return f"it was decided by {theirs}, and this Dorm has {ours}"
 
 
 def _differences(

@@ -1,6 +1,7 @@
 """What a change would do, before it is made: the decisions of a state that is not yet.
 
-A forecast, not a promise: the state may have moved on when the change is made.
+A forecast, not a promise: the state may have moved on when the change is made, and it is made by
+fairness alone, so that no solver has to run where a user waits for an answer.
 """
 
 from events.apps import AppChanged
@@ -22,5 +23,5 @@ def would_stop(state: ClusterState, change: AppChanged) -> bool:
         stamp=Stamp(at_ms=0, actor="foresight"),
         event=change,
     )
-    decided = join(layout.plan(apply(state, changed)))
+    decided = join(layout.plan(apply(state, changed), "drf"))
     return change.app_id in decided and not decided[change.app_id].partition

@@ -10,10 +10,10 @@ from events.nodes import NodeReported
 from events.state import App, ClusterState
 from events.units import Resources
 from reconcilers.amounts import ONE_CPU, containers, cpus, dominant, memory
-from reconcilers.layout.board import Board
-from reconcilers.layout.claims import lay_out
-from reconcilers.layout.fairness import add_up_to
-from reconcilers.layout.problem import in_order, pose
+from reconcilers.layout.policies.drf.board import Board
+from reconcilers.layout.policies.drf.gangs import add_up_to
+from reconcilers.layout.pose import pose
+from reconcilers.layout.problem import in_order
 from reconcilers.reasons import Reason, ReasonCode, some
 
 FIELDS: Final = ("cpu_milli", "memory_bytes", "gpu_count")
@@ -36,14 +36,14 @@ class Survey:
     @classmethod
     def of(cls, state: ClusterState) -> Self:
         """Return the survey of a state."""
-        problem, apps = pose(state), in_order(state)
-        board, _ = lay_out(problem, {app.app_id: app.partition for app in apps})
+        posed, apps = pose(state), in_order(state)
+        board = Board.lay_out(posed.snapshot)
         at_minimum = [
             app.app_id
             for app in apps
             if app.partition and size(app.partition) == app.spec.scale.min > 1
         ]
-        return cls(state, board, _holders(apps, problem.total), at_minimum)
+        return cls(state, board, _holders(apps, posed.problem.total), at_minimum)
 
     def reason(self, app: App) -> Reason:
         """Return why an application that waits without a partition has none."""

@@ -1,11 +1,37 @@
 """The layout reconciler: who gets how many containers, and where.
 
-`decide.plan` is the whole of it. It asks an algorithm (`fairness`, on a `board`) for a candidate,
-adopts it only when that repairs something or makes the poorest better off, has it checked by a
-validator that knows nothing of the algorithm (`validate`), and words the reasons from what
-changed (`wording`). Another algorithm replaces `fairness.improve` and nothing else.
+Two layers. `decide(Snapshot) -> Decision` is plain data in and out, by one of several policies:
+the utilization-fairness optimizer, fairness alone, and two for comparison. `plan(state)` is the
+masters' call around it: it poses the problem of a state, deals out devices, words the reasons,
+and has the result checked by a validator that knows nothing of any policy.
 """
 
-from reconcilers.layout.decide import POLICY, plan
+from reconcilers.layout.decide import decide
+from reconcilers.layout.decision import Decision, Limit, Verdict
+from reconcilers.layout.plan import plan
+from reconcilers.layout.settled import problem_hash
+from reconcilers.layout.snapshot import (
+    POLICIES,
+    AppRequest,
+    FixedRole,
+    NodeOffer,
+    Options,
+    Snapshot,
+    SpeedPoint,
+)
 
-__all__ = ["POLICY", "plan"]
+__all__ = [
+    "POLICIES",
+    "AppRequest",
+    "Decision",
+    "FixedRole",
+    "Limit",
+    "NodeOffer",
+    "Options",
+    "Snapshot",
+    "SpeedPoint",
+    "Verdict",
+    "decide",
+    "plan",
+    "problem_hash",
+]

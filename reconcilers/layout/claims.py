@@ -1,4 +1,4 @@
-"""Laying out the board: which of the containers that are granted today can stand.
+"""Which of the containers that are granted today can stand.
 
 Everything stands while nothing changed. When a node was lost or shrank, what runs comes before
 what is only reserved, and that before what is only granted; then the older application first.
@@ -6,102 +6,157 @@ what is only reserved, and that before what is only granted; then the older appl
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Self
 
+import attrs
+
+from events.generations import Member
 from events.layouts import Partition, Slots
+from events.nodes import NodeReported
 from events.state import App
-from reconcilers.layout.board import Board, Holding, Room
+from events.units import Resources
 from reconcilers.layout.problem import Problem
 
-Partitions = Mapping[str, Partition]
+Group = tuple[str, ...]
+"""The devices of one container; empty for one without."""
 
 
-def lay_out(problem: Problem, current: Partitions) -> tuple[Board, dict[str, Partition]]:
-    """Return the board with every container that can stand, and the partitions of held apps."""
-    board = _empty(problem)
+@attrs.frozen(kw_only=True)
+class Standing:
+    """What is left of the partitions in force.
+
+    Attributes:
+        kept: The containers of each contender by node, each as the group of its devices.
+        held: The partitions of held applications: as they were, or empty.
+        room: What contenders may use of each node, what they have there included.
+        devices: The devices behind that room, in the node's order.
+    """
+
+    kept: Mapping[str, Mapping[str, tuple[Group, ...]]]
+    held: Mapping[str, Partition]
+    room: Mapping[str, Resources]
+    devices: Mapping[str, tuple[str, ...]]
+
+
+def stand(problem: Problem) -> Standing:
+    """Return which containers can stand."""
+    desks = {node_id: _Desk.of(report) for node_id, report in problem.nodes.items()}
     for app in problem.pinned:
-        _occupy_live(board, app)
-    for holding in board.holdings.values():
-        running = _live_counts(holding.contender.app)
-        for node_id, slots in sorted(current[holding.contender.app_id].items()):
-            _claim(board, holding, node_id, slots, upto=running[node_id])
-    held = {app.app_id: _reserve(board, app, current[app.app_id]) for app in problem.held}
-    for holding in board.holdings.values():
-        for node_id, slots in sorted(current[holding.contender.app_id].items()):
-            _claim(board, holding, node_id, slots, upto=slots.count)
-    for holding in board.holdings.values():
-        _trim(board, holding)
-        holding.before = dict(holding.counts)
-        holding.devices_before = {node: list(owned) for node, owned in holding.devices.items()}
-    return board, held
+        for member in _live(app):
+            if desk := desks.get(member.node_id):
+                desk.block(app.demand, member.devices)
+    kept = {app.app_id: _Kept(app, desks) for app in problem.contenders}
+    for claims in kept.values():
+        claims.claim(Counter(member.node_id for member in _live(claims.app)))
+    held = {app.app_id: _reserve(app, desks) for app in problem.held}
+    for claims in kept.values():
+        claims.claim({node_id: slots.count for node_id, slots in claims.app.partition.items()})
+    for claims in kept.values():
+        claims.trim()
+    return Standing(
+        kept={app_id: claims.groups() for app_id, claims in kept.items()},
+        held=held,
+        room={node_id: desk.room() for node_id, desk in desks.items()},
+        devices={node_id: tuple(desk.devices) for node_id, desk in desks.items()},
+    )
 
 
-def _empty(problem: Problem) -> Board:
-    rooms = {}
-    for node_id, report in problem.nodes.items():
-        uuids = tuple(dict.fromkeys(device.uuid for device in report.devices))
-        rooms[node_id] = Room(
-            node_id=node_id,
-            cpu_milli=report.capacity.cpu_milli,
-            memory_bytes=report.capacity.memory_bytes,
-            uuids=uuids,
-            devices=list(range(len(uuids))),
+@attrs.define(eq=False)
+class _Desk:
+    """One node while its room is being claimed.
+
+    Attributes:
+        amount, devices: What pinned and held applications leave. The amount may be below zero on
+            a node that shrank under what nobody can stop.
+        claimed, taken: The part of it that contenders have claimed.
+    """
+
+    amount: Resources
+    devices: dict[str, None]
+    claimed: Resources = attrs.field(factory=Resources)
+    taken: dict[str, None] = attrs.field(factory=dict)
+
+    @classmethod
+    def of(cls, report: NodeReported) -> Self:
+        return cls(report.capacity, dict.fromkeys(device.uuid for device in report.devices))
+
+    def block(self, amount: Resources, devices: Group) -> None:
+        self.amount -= amount
+        for uuid in devices:
+            self.devices.pop(uuid, None)
+
+    def has(self, amount: Resources, devices: Group) -> bool:
+        """Return whether this much is free, and all of these devices."""
+        free = self.amount - self.claimed
+        return (
+            attrs.evolve(amount, gpu_count=0).fits_in(free)
+            and len(set(devices)) == len(devices) == amount.gpu_count
+            and all(uuid in self.devices and uuid not in self.taken for uuid in devices)
         )
-    holdings = {
-        contender.app_id: Holding(
-            contender=contender,
-            demand=contender.app.demand,
-            min=contender.app.spec.scale.min,
-            max=contender.app.spec.scale.max,
+
+    def take(self, amount: Resources, devices: Group) -> None:
+        self.claimed += amount
+        self.taken.update(dict.fromkeys(devices))
+
+    def give_back(self, amount: Resources, devices: Group) -> None:
+        self.claimed -= amount
+        for uuid in devices:
+            del self.taken[uuid]
+
+    def room(self) -> Resources:
+        return Resources(
+            cpu_milli=max(0, self.amount.cpu_milli),
+            memory_bytes=max(0, self.amount.memory_bytes),
+            gpu_count=len(self.devices),
         )
-        for contender in problem.contenders
-    }
-    return Board(rooms, holdings)
 
 
-def _live_counts(app: App) -> Counter[str]:
-    live = app.generation.live if app.generation else ()
-    return Counter(member.node_id for member in live)
+@attrs.define(eq=False)
+class _Kept:
+    """What one contender keeps."""
+
+    app: App
+    desks: Mapping[str, _Desk]
+    nodes: dict[str, list[Group]] = attrs.field(factory=dict)
+
+    def claim(self, upto: Mapping[str, int]) -> None:
+        """Claim containers of the partition, as many as stand, to at most `upto` on each node."""
+        for node_id, slots in sorted(self.app.partition.items()):
+            desk, kept = self.desks.get(node_id), self.nodes.setdefault(node_id, [])
+            wanted = min(upto.get(node_id, 0), slots.count)
+            for group in _groups(slots, self.app.demand.gpu_count):
+                if desk is None or len(kept) >= wanted:
+                    break
+                if desk.has(self.app.demand, group):
+                    desk.take(self.app.demand, group)
+                    kept.append(group)
+
+    def trim(self) -> None:
+        """Give back what is above the maximum, from the nodes with the fewest containers first."""
+        for _ in range(sum(map(len, self.nodes.values())) - self.app.spec.scale.max):
+            some = {node_id: groups for node_id, groups in self.nodes.items() if groups}
+            node_id = min(some, key=lambda node: (len(some[node]), node))
+            self.desks[node_id].give_back(self.app.demand, some[node_id].pop())
+
+    def groups(self) -> dict[str, tuple[Group, ...]]:
+        return {node: tuple(groups) for node, groups in sorted(self.nodes.items()) if groups}
 
 
-def _occupy_live(board: Board, app: App) -> None:
-    for member in app.generation.live if app.generation else ():
-        if room := board.rooms.get(member.node_id):
-            room.take(app.demand, _free_positions(room, member.devices))
-
-
-def _reserve(board: Board, app: App, partition: Partition) -> Partition:
+def _reserve(app: App, desks: Mapping[str, _Desk]) -> Partition:
     """Return the partition when all of it can stand, and take its room; else nothing."""
-    for node_id, slots in partition.items():
-        room = board.rooms.get(node_id)
-        if room is None or room.places(app.demand) < slots.count:
+    for node_id, slots in app.partition.items():
+        desk = desks.get(node_id)
+        if desk is None or not desk.has(app.demand * slots.count, slots.devices):
             return {}
-        owned = _free_positions(room, slots.devices)
-        if not len(owned) == len(slots.devices) == slots.count * app.demand.gpu_count:
-            return {}
-    for node_id, slots in partition.items():
-        room = board.rooms[node_id]
-        room.take(app.demand * slots.count, _free_positions(room, slots.devices))
-    return partition
+    for node_id, slots in app.partition.items():
+        desks[node_id].block(app.demand * slots.count, slots.devices)
+    return app.partition
 
 
-def _claim(board: Board, holding: Holding, node_id: str, slots: Slots, *, upto: int) -> None:
-    """Put containers of a partition on the board, as many as stand, to at most `upto` in all."""
-    room, gpus = board.rooms.get(node_id), holding.demand.gpu_count
-    if room is None:
-        return
-    wanted = min(upto, slots.count) - holding.counts.get(node_id, 0)
-    owned = _free_positions(room, slots.devices)
-    fitting = min(wanted, room.places(holding.demand), len(owned) // gpus if gpus else wanted)
-    for index in range(fitting):
-        board.add(holding, room, owned[index * gpus : (index + 1) * gpus])
+def _groups(slots: Slots, gpus: int) -> list[Group]:
+    """Return the devices of each container, as they are dealt out when it starts."""
+    return [slots.devices[index * gpus : (index + 1) * gpus] for index in range(slots.count)]
 
 
-def _free_positions(room: Room, uuids: tuple[str, ...]) -> list[int]:
-    return [position for position in room.devices if room.uuids[position] in uuids]
-
-
-def _trim(board: Board, holding: Holding) -> None:
-    """Take away what is above the maximum, from the nodes with the fewest containers first."""
-    while holding.size > holding.max:  # One container less each turn.
-        node_id = min(holding.counts, key=lambda node: (holding.counts[node], node))
-        board.remove(holding, board.rooms[node_id])
+def _live(app: App) -> tuple[Member, ...]:
+    return app.generation.live if app.generation else ()

@@ -1,74 +1,141 @@
-"""State in, `LayoutDecided` out."""
+"""One layout decision on plain data: the call for everybody who is not a Dorm master.
 
-from collections.abc import Mapping
+A simulator or another scheduler poses its problem as a `Snapshot`, gets a `Decision`, and keeps
+its own books. Nothing is read but the snapshot: no state of Dorm's, no clock, no file.
+
+    >>> from events.units import Resources
+    >>> from reconcilers.layout import AppRequest, NodeOffer, Options, Snapshot, decide
+    >>> machine = Resources(cpu_milli=8000, memory_bytes=32 << 30, gpu_count=4)
+    >>> worker = Resources(cpu_milli=1000, memory_bytes=4 << 30, gpu_count=1)
+    >>> snapshot = Snapshot(
+    ...     nodes=(
+    ...         NodeOffer(node_id="n1", capacity=machine, rack="row1/rack1"),
+    ...         NodeOffer(node_id="n2", capacity=machine, rack="row1/rack1"),
+    ...     ),
+    ...     apps=(
+    ...         AppRequest(
+    ...             app_id="runs", demand=worker, min=1, max=8, placement={"n1": 4, "n2": 4}
+    ...         ),
+    ...         AppRequest(app_id="waits", demand=worker, min=2, max=4, submitted_ms=1000),
+    ...     ),
+    ...     options=Options(policy="drf"),
+    ... )
+    >>> decision = decide(snapshot)
+    >>> sorted((app_id, sum(nodes.values())) for app_id, nodes in decision.placements.items())
+    [('runs', 4), ('waits', 4)]
+    >>> decision.touched
+    ('runs',)
+    >>> decision.verdicts["waits"].limit.value
+    'at its maximum'
+
+Equal snapshots give equal decisions, bit by bit, if `Decision.version` is equal too. What the
+snapshot grants already and no longer fits must not be in it: `ValueError`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+import attrs
+
 from events.codec import digest, to_json
-from events.layouts import CHANGES_PER_PART_MAX, LayoutDecided, Partition, PartitionChange
-from events.state import ClusterState
-from reconcilers.layout import fairness
-from reconcilers.layout.problem import in_order, pose
-from reconcilers.layout.validate import problems
-from reconcilers.layout.wording import reason
+from events.units import Resources
+from reconcilers.layout.check import problems
+from reconcilers.layout.decision import Decision
+from reconcilers.layout.policies.drf.settle import drf
+from reconcilers.layout.policies.static import static
+from reconcilers.layout.policies.two_level import two_level
+from reconcilers.layout.snapshot import AppRequest, Snapshot
 
-POLICY: Final = "drf/1"
-ROUNDS_MAX: Final = 20  # two are usual; a decision that stops here is sound, and the next goes on
+PROBLEMS_SHOWN: Final = 3
 
-Partitions = Mapping[str, Partition]
+Policy = Callable[[Snapshot], Decision]
 
 
-def plan(state: ClusterState) -> tuple[LayoutDecided, ...]:
-    """Return the decision to append, in parts; nothing when the partitions in force are right.
+def decide(snapshot: Snapshot) -> Decision:
+    """Return the layout that the policy of the snapshot's options makes of it.
 
-    Deterministic in the state alone, so that an auditor can take every decision again.
+    Every decision is checked by a validator that knows nothing of the policies. One of the
+    optimizer that does not pass is never returned: fairness alone decides then, and `fallback`
+    says why.
+
+    Raises:
+        ValueError: The snapshot contradicts itself.
     """
-    old = {app.app_id: app.partition for app in in_order(state)}
-    new = settle(state, old)
-    changes = {
-        app_id: PartitionChange(
-            generation=state.apps[app_id].last_generation + 1,
-            partition=new[app_id],
-            reason=reason(state, state.apps[app_id], old, new),
-        )
-        for app_id in old
-        if new[app_id] != old[app_id]
-    }
-    return _in_parts(state.revision, changes)
+    for fault in _faults(snapshot):
+        raise ValueError(fault)
+    return checked(snapshot, _POLICIES[snapshot.options.policy])
 
 
-def settle(state: ClusterState, current: Partitions) -> Partitions:
-    """Return partitions that another round would not improve on, beginning from `current`.
+def checked(snapshot: Snapshot, policy: Policy) -> Decision:
+    """Return the decision of a policy, or that of fairness where it breaks a rule.
 
-    Nobody is disturbed for nothing: a candidate is adopted only if `current` breaks a rule, or
-    if it is fairer.
+    Raises:
+        AssertionError: Even that breaks a rule: a bug in Dorm.
     """
-    problem = pose(state)
-    for _ in range(ROUNDS_MAX):
-        candidate = {**current, **fairness.improve(problem, current)}
-        if candidate == current:
-            break
-        is_fairer = fairness.standing(problem, candidate) > fairness.standing(problem, current)
-        if not is_fairer and not problems(state, current):
-            break
-        broken = problems(state, candidate)
-        assert not broken, f"the layout of revision {state.revision} is unsound: {broken}"
-        current = candidate
-    return current
+    decision = policy(snapshot)
+    found, fallback = problems(snapshot, decision), ""
+    if found and policy is not drf:
+        fallback = f"{snapshot.options.policy} broke a rule: {'; '.join(found[:PROBLEMS_SHOWN])}"
+        decision = drf(snapshot)
+        found = problems(snapshot, decision)
+    assert not found, f"unsound: {'; '.join(found[:PROBLEMS_SHOWN])}"
+    return attrs.evolve(decision, input_hash=digest(to_json(snapshot)), fallback=fallback)
 
 
-def _in_parts(revision: int, changes: Mapping[str, PartitionChange]) -> tuple[LayoutDecided, ...]:
-    rows = list(changes.items())
-    starts = range(0, len(rows), CHANGES_PER_PART_MAX)
-    parts = [dict(rows[start : start + CHANGES_PER_PART_MAX]) for start in starts]
-    decision_id = f"{revision}-{digest(to_json(changes))[:12]}"
-    return tuple(
-        LayoutDecided(
-            decision_id=decision_id,
-            input_revision=revision,
-            policy=POLICY,
-            part=part,
-            parts=len(parts),
-            changes=content,
-        )
-        for part, content in enumerate(parts, start=1)
-    )
+def _optimize(snapshot: Snapshot) -> Decision:
+    if not (snapshot.nodes and snapshot.apps):
+        return drf(snapshot)  # Nothing can be placed, and every policy says so.
+    # Only who asks for the optimizer waits for numpy and the solver to be loaded.
+    from reconcilers.layout.optimizer.solve import solve  # noqa: PLC0415 - see above
+
+    return solve(snapshot)
+
+
+_POLICIES: Final[Mapping[str, Policy]] = {
+    "goodput": _optimize,
+    "utilization": _optimize,
+    "drf": drf,
+    "static": static,
+    "two-level": two_level,
+}
+
+
+def _faults(snapshot: Snapshot) -> Iterator[str]:
+    """Yield what contradicts itself in a snapshot."""
+    node_ids = [node.node_id for node in snapshot.nodes]
+    app_ids = [app.app_id for app in snapshot.apps]
+    for kind, ids in (("node", node_ids), ("application", app_ids)):
+        if len(set(ids)) < len(ids):
+            twice = next(one for index, one in enumerate(ids) if one in ids[:index])
+            yield f"{kind} {twice} is in the snapshot twice"
+    used = {node_id: Resources() for node_id in node_ids}
+    for app in snapshot.apps:
+        yield from _faults_of(app)
+        for demand, nodes in _parts(app):
+            for node_id, count in nodes.items():
+                if node_id not in used:
+                    yield f"{app.app_id} has containers on {node_id}, which is not in the snapshot"
+                else:
+                    used[node_id] += demand * count
+    for node in snapshot.nodes:
+        if not used[node.node_id].fits_in(node.room):
+            yield f"{node.node_id} has {node.room}, and holds {used[node.node_id]} already"
+
+
+def _faults_of(app: AppRequest) -> Iterator[str]:
+    if app.max < app.min:
+        yield f"{app.app_id} has a maximum of {app.max}, below its minimum of {app.min}"
+    if app.demand == Resources():
+        yield f"{app.app_id} asks for nothing"
+    if any(count < 1 for _, nodes in _parts(app) for count in nodes.values()):
+        yield f"{app.app_id} has a placement of less than one container on a node"
+    if sum(app.placement.values()) > app.max:
+        yield f"{app.app_id} has {sum(app.placement.values())} containers, above {app.max}"
+    for name in app.role_placement:
+        if name not in {role.name for role in app.roles}:
+            yield f"{app.app_id} has containers of role {name}, which it does not ask for"
+
+
+def _parts(app: AppRequest) -> list[tuple[Resources, Mapping[str, int]]]:
+    roles = [(role.demand, app.role_placement.get(role.name, {})) for role in app.roles]
+    return [(app.demand, app.placement), *roles]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from enum import Enum
-from fractions import Fraction
 
 import attrs
 
@@ -16,7 +15,8 @@ class Treatment(Enum):
 
     Attributes:
         CONTENDS: Give it any size within its bounds.
-        HELD: Leave it its partition, as a reservation for its next start, or take all of it.
+        HELD: Leave it its partition, as a reservation for its next start, or take all of it. So it
+            is while a failure is waited out, and while it is quarantined.
         PINNED: Nothing: it has containers that nobody can stop. What they use is not free.
         LEAVING: Nothing: its containers are on their way out. What they use counts as free.
     """
@@ -25,25 +25,6 @@ class Treatment(Enum):
     HELD = "held"
     PINNED = "pinned"
     LEAVING = "leaving"
-
-
-@attrs.frozen(kw_only=True)
-class Contender:
-    """An application that may be given a partition.
-
-    Attributes:
-        order: Position in the order of submission.
-        unit: Dominant share of the healthy cluster that one container is, divided by the weight.
-    """
-
-    app: App
-    order: int
-    unit: Fraction
-
-    @property
-    def app_id(self) -> str:
-        """Return the application's id."""
-        return self.app.app_id
 
 
 @attrs.frozen(kw_only=True)
@@ -58,35 +39,23 @@ class Problem:
 
     nodes: Mapping[str, NodeReported]
     total: Resources
-    contenders: tuple[Contender, ...]
+    contenders: tuple[App, ...]
     held: tuple[App, ...]
     pinned: tuple[App, ...]
 
 
-def pose(state: ClusterState) -> Problem:
+def problem_of(state: ClusterState) -> Problem:
     """Return the problem that a state poses."""
     nodes = {node_id: node.report for node_id, node in sorted(state.nodes.items()) if not node.lost}
-    total = total_of(report.capacity for report in nodes.values())
-    contenders: list[Contender] = []
-    held: list[App] = []
-    pinned: list[App] = []
-    for order, app in enumerate(in_order(state)):
-        match treatment(state, app):
-            case Treatment.CONTENDS:
-                unit = app.demand.dominant_share(total) / Fraction(app.spec.weight)
-                contenders.append(Contender(app=app, order=order, unit=unit))
-            case Treatment.HELD:
-                held.append(app)
-            case Treatment.PINNED:
-                pinned.append(app)
-            case Treatment.LEAVING:
-                pass
+    apps: dict[Treatment, list[App]] = {kind: [] for kind in Treatment}
+    for app in in_order(state):
+        apps[treatment(state, app)].append(app)
     return Problem(
         nodes=nodes,
-        total=total,
-        contenders=tuple(contenders),
-        held=tuple(held),
-        pinned=tuple(pinned),
+        total=total_of(report.capacity for report in nodes.values()),
+        contenders=tuple(apps[Treatment.CONTENDS]),
+        held=tuple(apps[Treatment.HELD]),
+        pinned=tuple(apps[Treatment.PINNED]),
     )
 
 
@@ -104,7 +73,7 @@ def treatment(state: ClusterState, app: App) -> Treatment:
         return Treatment.LEAVING
     if lost_nodes_of(state, app):
         return Treatment.PINNED
-    if app.backoff or app.failure or _ended(app):
+    if app.backoff or app.failure or app.quarantine or _ended(app):
         return Treatment.HELD
     return Treatment.CONTENDS
 

@@ -1,7 +1,10 @@
 """What the tests of the layout and of the reasons ask, and the situations they share."""
 
+from typing import Final
+
 from events.catalog import Event
 from events.layouts import join
+from events.state import ClusterState
 from reconcilers import layout, pending
 from reconcilers.reasons import Reason
 from tests.builders import (
@@ -10,30 +13,39 @@ from tests.builders import (
     a_node,
     an_app,
     container_started,
+    layout_configured,
     node_lost,
     state_of,
 )
 
 Counts = dict[str, dict[str, int]]
 
+FAIRLY: Final = layout_configured(policy="drf", min_run_ms=0)
+"""Fairness alone, and nobody rests: who gets what is then plain to see."""
+
+
+def fair(*events: Event) -> ClusterState:
+    """The state in which fairness alone decides."""
+    return state_of(FAIRLY, *events)
+
 
 def decided(*events: Event) -> Counts:
     """The partitions that change in this situation, as counts by app and node."""
     return {
         app_id: {node_id: slots.count for node_id, slots in change.partition.items()}
-        for app_id, change in join(layout.plan(state_of(*events))).items()
+        for app_id, change in join(layout.plan(fair(*events))).items()
     }
 
 
 def reasons(*events: Event) -> dict[str, str]:
     """The reasons of the changes in this situation."""
-    changes = join(layout.plan(state_of(*events)))
+    changes = join(layout.plan(fair(*events)))
     return {app_id: change.reason for app_id, change in changes.items()}
 
 
 def devices(*events: Event) -> dict[str, tuple[str, ...]]:
     """The devices on n1 by app, of the partitions that change."""
-    changes = join(layout.plan(state_of(*events)))
+    changes = join(layout.plan(fair(*events)))
     return {app_id: change.partition["n1"].devices for app_id, change in changes.items()}
 
 
@@ -56,7 +68,7 @@ def why(app_id: str, *events: Event) -> Reason:
 
 def why_when_settled(app_id: str, *events: Event) -> Reason:
     """The reason after the layout has been decided."""
-    return why(app_id, *events, *layout.plan(state_of(*events)))
+    return why(app_id, FAIRLY, *events, *layout.plan(fair(*events)))
 
 
 def running(*more: Event) -> list[Event]:

@@ -13,12 +13,13 @@ from events.recorded import Recorded
 from reconcilers import audit, layout
 from reconcilers.audit import Retaken, Verdict, retake
 from tests.builders import BY_TEST, a_node, an_app, app_changed, leader_elected, node_lost
+from tests.reconcilers.situations import FAIRLY
 
 
 def lived(*events: Event) -> list[Recorded]:
     """A history in which a layout was decided after each of these events."""
     log = MemoryLog()
-    for event in events:
+    for event in (FAIRLY, *events):
         log.record(event, stamp=BY_TEST)
         for part in layout.plan(fold(log.recorded)):
             log.record(part, stamp=BY_TEST)
@@ -86,7 +87,7 @@ def test_a_change_that_was_left_out_is_found() -> None:
 def test_a_decision_is_taken_from_its_input_not_from_its_place() -> None:
     """Facts that came between reading and writing were not known to who decided."""
     log = MemoryLog()
-    for event in (a_node("n1"), a_node("n2"), an_app("a", max=9)):
+    for event in (FAIRLY, a_node("n1"), a_node("n2"), an_app("a", max=9)):
         log.record(event, stamp=BY_TEST)
     (decision,) = layout.plan(fold(log.recorded))
     log.record(node_lost("n2"), stamp=BY_TEST)
@@ -98,7 +99,7 @@ def test_a_decision_is_taken_from_its_input_not_from_its_place() -> None:
 async def test_the_input_is_the_state_after_all_events_of_its_revision() -> None:
     """Several facts share a transaction; a decision sees all of them or none."""
     log = MemoryLog()
-    await log.append([a_node("n1"), an_app("a"), an_app("b")], stamp=BY_TEST)
+    await log.append([FAIRLY, a_node("n1"), an_app("a"), an_app("b")], stamp=BY_TEST)
     await log.append(layout.plan(fold(log.recorded)), stamp=BY_TEST)
 
     assert [Verdict.EQUAL] == verdicts(log.recorded)
@@ -125,15 +126,42 @@ def test_a_policy_of_another_version_is_reported_as_such() -> None:
     (found,) = retake(forged(lived(a_node("n1"), an_app("a")), 0, policy="milp/7"))
 
     assert Verdict.UNKNOWN_POLICY == found.verdict
-    assert ("this Dorm knows drf/1, not milp/7",) == found.differences
+    known = "goodput/1, utilization/1, drf/2, static/1, two-level/1"
+    assert (f"this Dorm knows {known}, not milp/7",) == found.differences
+
+
+def test_a_decision_of_another_solver_is_reported_as_such() -> None:
+    """Equal policies of unequal versions may decide otherwise, and both be right."""
+    history = lived(a_node("n1"), an_app("a"))
+    decision = next(one.event for one in history if isinstance(one.event, LayoutDecided))
+    assert decision.quality is not None
+    other = attrs.evolve(decision.quality, version="drf/2 with/another-solver")
+
+    (found,) = retake(forged(history, 0, quality=other))
+
+    assert Verdict.UNKNOWN_POLICY == found.verdict
+    assert ("it was decided by drf/2 with/another-solver, and this Dorm has drf/2",) == (
+        found.differences
+    )
+
+
+def test_a_decision_of_the_fallback_is_taken_again_with_the_fallback() -> None:
+    """The rules asked for another policy; the decision names the one that made it."""
+    log = MemoryLog()
+    for event in (a_node("n1"), an_app("a"), an_app("b")):  # The rules ask for the optimizer.
+        log.record(event, stamp=BY_TEST)
+    for part in layout.plan(fold(log.recorded), "drf"):
+        log.record(part, stamp=BY_TEST)
+
+    assert [Verdict.EQUAL] == verdicts(log.recorded)
 
 
 def test_a_history_that_begins_behind_the_input_says_so() -> None:
     """Replay may begin from a snapshot; what lies before it cannot be judged."""
     history = lived(a_node("n1"), an_app("a"))
-    start = attrs.evolve(fold(history[:2]), revision=0)
+    start = attrs.evolve(fold(history[:3]), revision=0)
 
-    (found,) = retake(history[2:], start)
+    (found,) = retake(history[3:], start)
 
     assert Verdict.INPUT_NOT_SEEN == found.verdict
 
@@ -142,13 +170,13 @@ def test_a_history_that_begins_with_a_snapshot_is_judged_from_there() -> None:
     """The state of the snapshot itself may be the input."""
     history = lived(a_node("n1"), an_app("a"))
 
-    assert [Verdict.EQUAL] == [found.verdict for found in retake(history[2:], fold(history[:2]))]
+    assert [Verdict.EQUAL] == [found.verdict for found in retake(history[3:], fold(history[:3]))]
 
 
 def test_only_a_bounded_number_of_states_is_kept() -> None:
     """A history of a year is audited in the memory of an hour."""
     log = MemoryLog()
-    for event in (a_node("n1"), an_app("a")):
+    for event in (FAIRLY, a_node("n1"), an_app("a")):
         log.record(event, stamp=BY_TEST)
     (late,) = layout.plan(fold(log.recorded))
     for epoch in range(audit.STATES_KEPT):
@@ -165,9 +193,9 @@ def test_a_report_names_the_decision() -> None:
     assert (
         Retaken(
             decision_id=found.decision_id,
-            revision=3,
-            input_revision=2,
-            policy="drf/1",
+            revision=4,
+            input_revision=3,
+            policy="drf/2",
             verdict=Verdict.EQUAL,
         )
         == found

@@ -1,9 +1,10 @@
 """What a change would do is known before it is made."""
 
 from reconcilers.foresight import would_stop
-from tests.builders import a_generation, a_layout, a_node, an_app, app_changed, state_of
+from tests.builders import a_generation, a_layout, a_node, an_app, app_changed
+from tests.reconcilers.situations import fair
 
-STATE = state_of(
+STATE = fair(
     a_node("n1", cpus=4),
     an_app("a", min=1, max=2),
     an_app("b", min=1, max=2),

@@ -1,22 +1,24 @@
 """Who gets how many containers, and where."""
 
 import attrs
+import pytest
 
 from events.catalog import Event
 from events.layouts import Slots
 from reconcilers import layout
-from reconcilers.layout.claims import lay_out
-from reconcilers.layout.placement import ANY_SHARE, make_way
-from reconcilers.layout.problem import pose
+from reconcilers.layout import Limit, Verdict
+from reconcilers.layout.policies.drf.board import Board
+from reconcilers.layout.policies.drf.placement import ANY_SHARE, make_way
+from reconcilers.layout.pose import pose
+from reconcilers.layout.wording import reason
 from tests.builders import (
     a_layout,
     a_node,
     an_app,
     app_changed,
     node_lost,
-    state_of,
 )
-from tests.reconcilers.situations import decided, reasons
+from tests.reconcilers.situations import decided, fair, reasons
 
 # Sizes
 
@@ -42,8 +44,8 @@ def test_a_second_app_takes_back_half() -> None:
 
     assert {"a": {"n1": 2}, "b": {"n1": 2}} == decided(*events)
     assert {
-        "a": "4 to 2 containers; fair share 2 of 4 cpus; makes room for b",
-        "b": "2 containers; fair share 2 of 4 cpus; room of a",
+        "a": "4 to 2 containers; fair share 2 of 4 cpus; makes room for b; limited by cpus",
+        "b": "2 containers; fair share 2 of 4 cpus; room of a; limited by cpus",
     } == reasons(*events)
 
 
@@ -92,7 +94,7 @@ def test_an_equal_share_that_cannot_be_had_goes_to_the_older() -> None:
 
 def test_order_of_submission_is_that_of_the_log_not_of_the_keys() -> None:
     """A master that began from a snapshot has sorted keys, and must decide the same."""
-    state = state_of(a_node("n1", cpus=5), an_app("z"), an_app("a"))
+    state = fair(a_node("n1", cpus=5), an_app("z"), an_app("a"))
     resorted = attrs.evolve(state, apps=dict(sorted(state.apps.items())))
 
     assert layout.plan(state) == layout.plan(resorted)
@@ -230,16 +232,19 @@ def test_running_apps_shrink_to_their_minimum_for_a_waiting_gang() -> None:
 
 def test_the_richest_makes_way() -> None:
     """Whoever has the most gives, however the containers lie."""
-    granted = {"a": {"n1": Slots(count=5)}, "b": {"n1": Slots(count=3)}, "c": {}}
-    state = state_of(
-        a_node("n1", cpus=8), an_app("a", max=8), an_app("b", max=8), an_app("c", max=1)
+    state = fair(
+        a_node("n1", cpus=8),
+        an_app("a", max=8),
+        an_app("b", max=8),
+        an_app("c", max=1),
+        a_layout({"a": {"n1": 5}, "b": {"n1": 3}}),
     )
-    board, _ = lay_out(pose(state), granted)
+    board = Board.lay_out(pose(state).snapshot)
 
-    way = make_way(board, board.holdings["c"], ANY_SHARE)
+    way = make_way(board, board.holdings["c"], (0, ANY_SHARE))
 
     assert way is not None
-    assert ["a"] == [giver.contender.app_id for giver in way.givers]
+    assert ["a"] == [giver.app.app_id for giver in way.givers]
 
 
 def test_two_small_ones_make_way_for_a_large_container() -> None:
@@ -253,3 +258,41 @@ def test_two_small_ones_make_way_for_a_large_container() -> None:
     )
 
     assert {"a": {"n1": 1, "n2": 4}, "big": {"n1": 1}} == actual
+
+
+# Reasons
+
+
+def worded(count: int, verdict: Verdict | None) -> str:
+    """Why the app that had nothing gets so many containers of one cpu, on four."""
+    state = fair(a_node("n1"), an_app("a", max=9))
+    new = {"a": {"n1": Slots(count=count)}}
+    return reason(state, state.apps["a"], {"a": {}}, new, verdict)
+
+
+@pytest.mark.parametrize(
+    ("limit", "resource", "words"),
+    [
+        (Limit.AT_MAX, "", "; limited by scale.max 9"),
+        (Limit.RESOURCE, "gpu", "; limited by GPUs"),
+        (Limit.FAIR_SHARE, "", "; limited by its fair share"),
+        (Limit.NOT_WORTH_IT, "", "; more would not be worth the restart"),
+        (Limit.TOUCH_BUDGET, "", "; limited by how many applications one decision may disturb"),
+        (Limit.RESTS, "", ""),
+    ],
+)
+def test_a_reason_says_what_kept_an_app_from_more(limit: Limit, resource: str, words: str) -> None:
+    """The user sees which of them to change."""
+    verdict = Verdict(containers=2, fair_containers=2.0, limit=limit, resource=resource)
+
+    assert f"2 containers; fair share 2 of 4 cpus{words}" == worded(2, verdict)
+
+
+def test_a_reason_tells_the_fair_share_from_what_was_given() -> None:
+    """The optimizer gives more or less than that, where it is worth it."""
+    more = Verdict(containers=3, fair_containers=2.04, limit=Limit.RESTS)
+    nothing_due = Verdict(containers=3, fair_containers=0.0, limit=Limit.RESTS)
+
+    assert "3 containers; 3 of 4 cpus, fair share 2 containers" == worded(3, more)
+    assert "3 containers; 3 of 4 cpus" == worded(3, nothing_due)
+    assert "3 containers; 3 of 4 cpus" == worded(3, None)

@@ -16,7 +16,7 @@ from tests.builders import (
     node_lost,
     state_of,
 )
-from tests.reconcilers.situations import pinned
+from tests.reconcilers.situations import fair, pinned
 
 # The decision as a fact
 
@@ -33,24 +33,24 @@ def test_the_generation_is_the_next_that_the_fold_accepts() -> None:
     under_way: list[Event] = [*again, checkpoint_requested("a")]
 
     for events in (running, again, under_way):
-        (decision,) = layout.plan(state_of(*events))
+        (decision,) = layout.plan(fair(*events))
 
         assert 2 == decision.changes["a"].generation
 
 
 def test_a_decision_says_what_it_was_taken_from() -> None:
     """An auditor needs the rule and the revision to take it again."""
-    state = state_of(a_node("n1"), an_app("a"))
+    state = fair(a_node("n1"), an_app("a"))
 
     (decision,) = layout.plan(state)
 
-    assert ("drf/1", 2, 1, 1) == (
+    assert ("drf/2", 3, 1, 1) == (
         decision.policy,
         decision.input_revision,
         decision.part,
         decision.parts,
     )
-    assert decision.decision_id.startswith("2-")
+    assert decision.decision_id.startswith("3-")
 
 
 def test_a_large_decision_comes_in_parts_under_one_id() -> None:
@@ -59,13 +59,13 @@ def test_a_large_decision_comes_in_parts_under_one_id() -> None:
     apps = [an_app(f"a{number}", max=1) for number in range(count)]
     events: list[Event] = [a_node("n1", cpus=count, memory_gib=count), *apps]
 
-    parts = layout.plan(state_of(*events))
+    parts = layout.plan(fair(*events))
 
     assert [(1, 2, CHANGES_PER_PART_MAX), (2, 2, 1)] == [
         (part.part, part.parts, len(part.changes)) for part in parts
     ]
     assert 1 == len({part.decision_id for part in parts})
-    assert all(app.partition for app in state_of(*events, *parts).apps.values())
+    assert all(app.partition for app in fair(*events, *parts).apps.values())
 
 
 def test_a_settled_layout_decides_nothing() -> None:
@@ -78,7 +78,7 @@ def test_a_settled_layout_decides_nothing() -> None:
         an_app("c", max=9, weight=3.0),
     ]
 
-    assert () == layout.plan(state_of(*events, *layout.plan(state_of(*events))))
+    assert () == layout.plan(fair(*events, *layout.plan(fair(*events))))
 
 
 # The validator

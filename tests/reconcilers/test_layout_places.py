@@ -6,8 +6,8 @@ import pytest
 from events.catalog import Event
 from events.layouts import Slots
 from events.nodes import NodeReported
-from reconcilers.layout.claims import lay_out
-from reconcilers.layout.problem import pose
+from reconcilers.layout.devices import deal
+from reconcilers.layout.pose import pose
 from tests.builders import (
     a_generation,
     a_layout,
@@ -22,10 +22,9 @@ from tests.builders import (
     node_forgotten,
     node_lost,
     node_returned,
-    state_of,
     stop_requested,
 )
-from tests.reconcilers.situations import decided, devices, pinned
+from tests.reconcilers.situations import decided, devices, fair, pinned
 
 # Places
 
@@ -118,14 +117,15 @@ def test_a_shrunk_app_keeps_its_own_devices() -> None:
 def test_a_container_that_comes_back_in_one_decision_has_its_devices_again() -> None:
     """Given away and regained while a layout is worked out must not read as a change."""
     has = Slots(count=2, devices=(gpu("n1", 1), gpu("n1", 3)))
-    state = state_of(a_node("n1", gpus=4), an_app("a", gpus=1), a_layout({"a": {"n1": has}}))
-    board, _ = lay_out(pose(state), {"a": {"n1": has}})
-    holding, room = board.holdings["a"], board.rooms["n1"]
+    app = an_app("a", gpus=1, max=3)
+    state = fair(a_node("n1", gpus=4), app, a_layout({"a": {"n1": has}}))
+    posed = pose(state)
 
-    board.remove(holding, room)
-    board.add(holding, room)
+    (kept,) = deal(posed.problem.contenders, {"a": {"n1": 2}}, posed.standing).values()
+    (grown,) = deal(posed.problem.contenders, {"a": {"n1": 3}}, posed.standing).values()
 
-    assert {"n1": has} == board.partition_of(holding)
+    assert {"n1": has} == kept
+    assert has.devices == grown["n1"].devices[:2]
 
 
 def test_a_device_that_died_takes_only_its_own_container_with_it() -> None:

@@ -7,11 +7,13 @@ from reconcilers.reasons import ReasonCode
 from tests.builders import (
     BY_TEST,
     a_layout,
+    a_node,
     an_app,
     app_cancel_requested,
     app_cancelled,
     app_completed,
     app_failed,
+    app_quarantined,
     app_retrying,
     checkpoint_requested,
     container_exited,
@@ -47,6 +49,33 @@ def test_an_app_whose_containers_all_ended_is_about_to_be_closed() -> None:
         actual.code,
         actual.message,
     )
+
+
+def test_a_quarantined_app_says_so_with_the_way_out() -> None:
+    """Its user sees others served, and must know why, and what to do."""
+    keeping = why("a", *running(app_quarantined("a", reason="no memory left")))
+    waiting = why("a", a_node("n1"), an_app("a"), app_quarantined("a", reason="no memory left"))
+
+    left_out = "no layout could be decided with it (no memory left), so it is left out"
+    assert (ReasonCode.QUARANTINED, f"keeps its 2 containers: {left_out}") == (
+        keeping.code,
+        keeping.message,
+    )
+    assert (ReasonCode.QUARANTINED, f"has nothing yet: {left_out}") == (
+        waiting.code,
+        waiting.message,
+    )
+    assert (
+        "change what is odd about it with `dorm set a`, or try again as it is with `dorm retry a`"
+        == waiting.hint
+    )
+
+
+def test_trouble_of_its_own_comes_before_a_quarantine() -> None:
+    """A container that failed is what its user has to look at first."""
+    failing = why("a", *running(app_quarantined("a"), container_exited("a", exit_code=1)))
+
+    assert ReasonCode.BACKOFF == failing.code
 
 
 def test_a_resize_is_announced_then_under_way() -> None:

@@ -17,7 +17,7 @@ from tests.builders import (
     node_lost,
     state_of,
 )
-from tests.reconcilers.situations import running, why, why_when_settled
+from tests.reconcilers.situations import FAIRLY, fair, running, why, why_when_settled
 
 # No room
 
@@ -110,7 +110,7 @@ def test_the_advised_minimum_really_helps() -> None:
 
     events: list[Event] = [*cluster, an_app("b", min=advised)]
 
-    assert state_of(*events, *layout.plan(state_of(*events))).apps["b"].partition
+    assert fair(*events, *layout.plan(fair(*events))).apps["b"].partition
 
 
 def test_apps_at_their_smallest_are_named_as_who_could_shrink() -> None:
@@ -133,7 +133,9 @@ def test_a_lost_node_that_would_have_been_enough_is_named() -> None:
 
 def test_an_app_that_fits_awaits_the_decision() -> None:
     """Spare containers of others count as room, as they do for the decision."""
-    actual = why("b", a_node("n1"), an_app("a"), a_layout({"a": {"n1": 4}}), an_app("b", min=3))
+    cluster: list[Event] = [a_node("n1"), an_app("a"), a_layout({"a": {"n1": 4}})]
+
+    actual = why("b", FAIRLY, *cluster, an_app("b", min=3))
 
     assert ReasonCode.AWAITING_DECISION == actual.code
     assert "there is room for its 3 containers; the next decision places it" == actual.message
