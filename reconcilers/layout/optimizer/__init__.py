@@ -1,0 +1,1 @@
+"""The utilization-fairness optimizer: prices, patterns, rounding, search; `solve` is its door."""

@@ -1,0 +1,1 @@
+"""The layout optimizer from a paper's twenty machines to ten thousand, beside exact solvers."""
