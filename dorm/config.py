@@ -21,6 +21,25 @@ class ClusterConfig:
 
 
 @attrs.frozen(kw_only=True)
+class PlannerConfig:
+    """The child process in which a master has layouts worked out.
+
+    Past a limit the child is ended, and a greedy layout is decided instead, which says so.
+
+    Attributes:
+        memory_bytes_max: Address space of the child.
+        cpu_s_max: CPU time of one plan. Counted by the kernel, so a busy machine changes nothing.
+        wall_s_max: How long one plan may take on the clock: for a child that does nothing at all.
+        niceness: Added to the master's own: planning makes way for leases and users.
+    """
+
+    memory_bytes_max: int = 4 << 30
+    cpu_s_max: int = 120
+    wall_s_max: float = 900.0
+    niceness: int = 5
+
+
+@attrs.frozen(kw_only=True)
 class MasterConfig:
     """One master.
 
@@ -29,6 +48,7 @@ class MasterConfig:
         node_grace_s: How long a node's lease may be gone before the node counts as lost.
         segment_events_max: A segment of the log is closed once it holds this many events.
         snapshot_every: Events between two snapshots of the state.
+        planner: Limits of the child that works out layouts.
     """
 
     name: str
@@ -39,6 +59,7 @@ class MasterConfig:
     node_grace_s: float = 10.0
     segment_events_max: int = 5_000
     snapshot_every: int = 1_000
+    planner: PlannerConfig = PlannerConfig()
 
 
 @attrs.frozen(kw_only=True)

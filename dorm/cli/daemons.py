@@ -10,12 +10,14 @@ import click
 from dorm import logs
 from dorm.cli import parts
 from dorm.cli.session import ETCD_HINT, in_plain_words
-from dorm.config import AgentConfig, ClusterConfig, MasterConfig
+from dorm.config import AgentConfig, ClusterConfig, MasterConfig, PlannerConfig
 from dorm.spec.units import parse_cpu, parse_memory
+from events.errors import Rejected
 from events.nodes import Device
 from events.units import Resources
 
 _FAKE_GPU_BYTES: Final = 16 << 30
+_PLAN_BYTES_MIN: Final = 512 << 20  # Python, numpy and the solver map a quarter of that
 
 
 def _daemon_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,6 +54,19 @@ def _daemon_options(command: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="Events after which a segment of the log is closed.",
 )
+@click.option(
+    "--plan-memory",
+    default="4GiB",
+    show_default=True,
+    help="Address space of the child process that works out layouts.",
+)
+@click.option(
+    "--plan-cpu",
+    type=click.IntRange(1, 3600),
+    default=120,
+    show_default=True,
+    help="Seconds of CPU time for one layout; past that a greedy one is decided.",
+)
 @_daemon_options
 def master(  # noqa: PLR0913 - one for each option
     *,
@@ -59,6 +74,8 @@ def master(  # noqa: PLR0913 - one for each option
     listen: str,
     lease_ttl: float,
     segment_events: int,
+    plan_memory: str,
+    plan_cpu: int,
     cluster: str,
     etcd: str,
     log_json: bool,
@@ -83,9 +100,27 @@ def master(  # noqa: PLR0913 - one for each option
             listen_port=port,
             lease_ttl_s=lease_ttl,
             segment_events_max=segment_events,
+            planner=planner_config(plan_memory, cpu_s_max=plan_cpu),
         )
         code = run_master(config)
     raise click.exceptions.Exit(code)
+
+
+def planner_config(memory: str, *, cpu_s_max: int) -> PlannerConfig:
+    """Return the limits that the options of `dorm master` describe.
+
+    Raises:
+        Rejected: Nothing could be planned within them.
+    """
+    memory_bytes = parse_memory(memory, field="--plan-memory")
+    if memory_bytes < _PLAN_BYTES_MIN:
+        raise Rejected(
+            "is less than the solver needs to start",
+            field="--plan-memory",
+            value=memory,
+            hint=f"write {_PLAN_BYTES_MIN >> 20}MiB or more",
+        )
+    return PlannerConfig(memory_bytes_max=memory_bytes, cpu_s_max=cpu_s_max)
 
 
 @click.command()

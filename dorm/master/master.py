@@ -14,10 +14,14 @@ from dorm.log.etcd_log import EtcdLog
 from dorm.log.leadership import Leadership
 from dorm.log.tailer import Tailer
 from dorm.master.follower import Follower
+from dorm.master.gauges import Gauges
+from dorm.master.metrics import Metrics
+from dorm.master.planning import Planning
 from dorm.master.presence import Presence
 from dorm.master.publisher import Publisher
 from dorm.master.term import Term
 from dorm.master.upkeep import Upkeep
+from dorm.planner.port import Planner
 from dorm.ports import Clock, Etcd, Randomness
 from dorm.status import NodeStatus
 from events.codec import from_json
@@ -32,7 +36,11 @@ SILENCE_S_MAX: Final = 10.0  # a follower that has not heard from etcd for longe
 
 
 class Master:
-    """One master on its ports. It holds no truth: everything can be read from the log again."""
+    """One master on its ports. It holds no truth: everything can be read from the log again.
+
+    Attributes:
+        metrics: Of this master, for `GET /metrics`.
+    """
 
     def __init__(
         self,
@@ -40,10 +48,14 @@ class Master:
         *,
         etcd: Etcd,
         log: EtcdLog,
+        planner: Planner,
         clock: Clock,
         randomness: Randomness,
     ) -> None:
+        self.metrics = Metrics()
+        self.metrics.add(Gauges(self))
         self._config, self._etcd, self._event_log = config, etcd, log
+        self._planner = planner
         self._clock, self._randomness = clock, randomness
         self._keys = Keys(config.cluster.cluster)
         tailer = Tailer(etcd, self._keys, log=log, clock=clock, randomness=randomness)
@@ -78,8 +90,12 @@ class Master:
 
     def healthy(self) -> bool:
         """Return whether the state is fresh: etcd has answered a moment ago."""
-        silence_s = self._follower.silence_s()
+        silence_s = self.silence_s()
         return silence_s is not None and silence_s < SILENCE_S_MAX
+
+    def silence_s(self) -> float | None:
+        """Return for how long the log has given no sign of life; None before the first."""
+        return self._follower.silence_s()
 
     def events_read(self) -> int:
         """Return how many events were folded since the start; a snapshot saves the rest."""
@@ -132,7 +148,8 @@ class Master:
 
     async def _lead(self, epoch: int) -> None:
         """Work for one term. Returns when the lease is lost."""
-        term = self._new_term(epoch)
+        moved = asyncio.Event()
+        term = self._new_term(epoch, moved)
         upkeep = Upkeep(
             etcd=self._etcd,
             keys=self._keys,
@@ -142,7 +159,6 @@ class Master:
             segment_events_max=self._config.segment_events_max,
             snapshot_every=self._config.snapshot_every,
         )
-        moved = asyncio.Event()
         self._follower.wake(moved)
         keeper = asyncio.create_task(self._leadership.keep(), name="keep lease")
         try:
@@ -151,6 +167,7 @@ class Master:
             self._follower.forget(moved)
             keeper.cancel()
             await asyncio.gather(keeper, return_exceptions=True)
+            await term.end()
 
     async def _work(self, term: Term, upkeep: Upkeep, moved: asyncio.Event) -> None:
         backoff = Backoff(self._clock, self._randomness)
@@ -169,9 +186,10 @@ class Master:
             except Unavailable as error:
                 await self._pause("pass.backing_off", error, backoff)
                 continue
-            await _wait(moved, TICK_S)
+            due_in_s = term.due_in_s
+            await _wait(moved, TICK_S if due_in_s is None else min(TICK_S, due_in_s))
 
-    def _new_term(self, epoch: int) -> Term:
+    def _new_term(self, epoch: int, moved: asyncio.Event) -> Term:
         return Term(
             name=self._config.name,
             epoch=epoch,
@@ -179,6 +197,9 @@ class Master:
             follower=self._follower,
             presence=Presence(
                 self._etcd, self._keys, clock=self._clock, grace_s=self._config.node_grace_s
+            ),
+            planning=Planning(
+                self._planner, clock=self._clock, metrics=self.metrics, wake=moved.set
             ),
             publisher=Publisher(self._etcd, self._keys, epoch=epoch),
             clock=self._clock,

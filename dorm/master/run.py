@@ -1,9 +1,12 @@
 """Run a master as a process: wire the ports, serve the API, hand over at a clean stop."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
+from starlette.requests import Request
+from starlette.responses import Response
 
 from dorm import etcd
 from dorm.api.agent_logs import HttpAgentLogs
@@ -15,6 +18,8 @@ from dorm.config import MasterConfig
 from dorm.keys import Keys
 from dorm.log.etcd_log import EtcdLog
 from dorm.master.master import Master
+from dorm.master.metrics import CONTENT_TYPE, Metrics
+from dorm.planner.supervisor import ChildPlanner
 from dorm.serving import listen, run_beside
 from events.errors import Corrupt
 
@@ -46,12 +51,21 @@ async def _run(config: MasterConfig) -> int:
     def log_of(part: str) -> EtcdLog:
         return EtcdLog(client, keys, producer=f"{config.name}.{part}.{incarnation}")
 
-    master = Master(config, etcd=client, log=log_of("lead"), clock=clock, randomness=randomness)
+    planner = ChildPlanner(config.planner, clock=clock, randomness=randomness)
+    master = Master(
+        config,
+        etcd=client,
+        log=log_of("lead"),
+        planner=planner,
+        clock=clock,
+        randomness=randomness,
+    )
     api_log, agents = log_of("api"), HttpAgentLogs()
     service = Service(
         name=config.name, log=api_log, clock=clock, randomness=randomness, view=master
     )
     app = build(service, LogReader(master, log=api_log, agents=agents, clock=clock))
+    app.add_route("/metrics", scraped(master.metrics), methods=["GET"])
     exit_code = EXIT_OK
     try:
         await run_beside(master.run(), app, listener)
@@ -60,6 +74,16 @@ async def _run(config: MasterConfig) -> int:
         _log.error("log.corrupt", errors=[str(error) for error in group.exceptions])
     finally:
         await master.resign()
+        await planner.close()
         await agents.close()
         await client.close()
     return exit_code
+
+
+def scraped(metrics: Metrics) -> Callable[[Request], Awaitable[Response]]:
+    """Return the route `GET /metrics`."""
+
+    async def scrape(_: Request) -> Response:
+        return Response(metrics.scrape(), media_type=CONTENT_TYPE)
+
+    return scrape

@@ -6,6 +6,7 @@ from typing import Final
 import structlog
 
 from dorm.master.follower import Follower
+from dorm.master.planning import Planning
 from dorm.master.presence import Presence
 from dorm.master.publisher import Publisher
 from dorm.master.waits import Waits
@@ -17,7 +18,7 @@ from events.errors import Unavailable
 from events.log import EVENTS_PER_APPEND_MAX, EventLog
 from events.recorded import Stamp
 from events.state import ClusterState
-from reconcilers import layout, lifecycle, membership, rollout
+from reconcilers import lifecycle, membership, review, rollout
 
 _log = structlog.get_logger()
 
@@ -36,6 +37,7 @@ class Term:
         log: EventLog,
         follower: Follower,
         presence: Presence,
+        planning: Planning,
         publisher: Publisher,
         clock: Clock,
         in_office: Callable[[], bool],
@@ -43,6 +45,7 @@ class Term:
         self.epoch = epoch
         self._name, self._event_log = name, log
         self._follower, self._presence, self._publisher = follower, presence, publisher
+        self._planning = planning
         self._clock, self._in_office = clock, in_office
         self._waits = Waits(clock)
         self._written = 0
@@ -60,6 +63,7 @@ class Term:
     async def reconcile(self, cause: str) -> None:
         """Append facts until every reconciler is satisfied, then publish the documents.
 
+        A layout may be worked out meanwhile; it is appended by a later pass.
         A pass may be run twice or end in the middle; the next one starts from the log again.
 
         Raises:
@@ -75,9 +79,19 @@ class Term:
             if not facts:
                 break
             await self._append(facts, cause)
+            self._planning.appended(facts)
         written = await self._publisher.publish(self._follower.state)
         if written:
             _log.info("documents.published", nodes=list(written), cause=cause)
+
+    @property
+    def due_in_s(self) -> float | None:
+        """Return when to reconcile again by the clock alone; None when there is no need."""
+        return self._planning.due_in_s
+
+    async def end(self) -> None:
+        """Leave off what is under way; for the end of the term."""
+        await self._planning.stop()
 
     async def append_own(self, facts: Sequence[Event], cause: str) -> None:
         """Append facts that the leader found by itself, such as a segment's seal."""
@@ -89,7 +103,8 @@ class Term:
         return (
             membership.plan(state, await self._presence.look(node_ids))
             or lifecycle.plan(state, self._waits.waited_ms(state))
-            or layout.plan(state)
+            or review.plan(state, self._waits.since_look_ms(state))
+            or self._planning.facts(state)
             or rollout.plan(state)
         )
 

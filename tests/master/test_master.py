@@ -4,6 +4,7 @@ import asyncio
 
 from dorm.config import ClusterConfig, MasterConfig
 from dorm.master.master import Master
+from dorm.planner.inline import InlinePlanner
 from dorm.ports import Delete
 from events.catalog import KIND_OF
 from events.codec import from_json
@@ -28,6 +29,7 @@ def a_master(
         config,
         etcd=world.etcd,
         log=world.log(f"{name}.lead.{world.randomness.token(4)}"),
+        planner=InlinePlanner(),
         clock=world.clock,
         randomness=world.randomness,
     )
@@ -63,8 +65,8 @@ def test_a_submit_becomes_a_partition_a_generation_and_a_document() -> None:
         told = [kind for kind in kinds(await facts(world)) if not kind.startswith("leader")]
         expected = [
             "node.reported/1",
-            "app.submitted/1",
-            "layout.decided/1",
+            "app.submitted/2",
+            "layout.decided/2",
             "generation.started/1",
         ]
         assert expected == told

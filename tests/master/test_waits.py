@@ -1,5 +1,7 @@
 """A wait after a failure is measured by the leader's own clock, from when it first saw it."""
 
+import attrs
+
 from dorm.master.waits import Waits
 from events.catalog import Event
 from tests.builders import (
@@ -54,5 +56,19 @@ def test_the_next_wait_of_the_same_app_begins_anew() -> None:
         again = state_of(*BEFORE, *failed(), app_requeued("a"), *failed(generation=2))
 
         assert {"a": 0} == waits.waited_ms(again)
+
+    in_world(test)
+
+
+def test_a_layout_waits_for_another_look_from_the_first_sight_of_the_last_one() -> None:
+    """A new leader measures anew, whatever the clock of the one before showed."""
+
+    async def test(world: World) -> None:
+        waits, state = Waits(world.clock), state_of(*BEFORE)
+
+        assert 0 == waits.since_look_ms(state)
+        await world.clock.sleep(3)
+        assert 3_000 == waits.since_look_ms(state)
+        assert 0 == waits.since_look_ms(attrs.evolve(state, looked_at_ms=state.looked_at_ms + 1))
 
     in_world(test)

@@ -1,9 +1,9 @@
 """A whole simulated cluster: real masters, agents and logs on simulated ports."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -12,8 +12,10 @@ from dorm.config import AgentConfig, ClusterConfig, MasterConfig, MountSource
 from dorm.keys import Keys
 from dorm.log.etcd_log import EtcdLog
 from dorm.master.master import Master
+from dorm.planner.inline import InlinePlanner
 from events.codec import from_json
 from events.nodes import Device
+from events.policy import LayoutRules
 from events.units import Resources
 from reconcilers.documents import NodeDocument
 from tests.simulation.checker import Checker
@@ -35,6 +37,7 @@ SKEW_MS_MAX: Final = 3_600_000  # nobody decides by UTC
 SUPERVISION_S: Final = 1.0
 SEGMENT_EVENTS_MAX: Final = 80  # small, so that each run rolls over and starts from snapshots
 SNAPSHOT_EVERY: Final = 30
+RULES: Final = LayoutRules(min_run_ms=0, touch_factor=1.0)  # as many resizes as there can be
 
 
 @attrs.frozen(kw_only=True)
@@ -97,6 +100,7 @@ class Cluster:
             self.start_master(name)
         for node_id in self.machines:
             self.start_agent(node_id)
+        self._user("operator", lambda user: user.configure(RULES))
         self._supervision = asyncio.create_task(self._supervise())
 
     def start_master(self, name: str) -> None:
@@ -113,6 +117,7 @@ class Cluster:
             config,
             etcd=etcd,
             log=self._log(process, etcd),
+            planner=InlinePlanner(),
             clock=clock,
             randomness=randomness,
         )
@@ -158,12 +163,15 @@ class Cluster:
 
     def start_user(self, name: str, errands: tuple[Errand, ...]) -> None:
         """Send a user on errands."""
+        self._user(name, lambda user: user.run(errands))
+
+    def _user(self, name: str, program: Callable[[User], Coroutine[Any, Any, None]]) -> None:
         process = self._process(name)
         etcd, clock, randomness = self._ports(process)
         log = self._log(process, etcd)
         user = User(name, log=log, clock=clock, randomness=randomness, checker=self.checker)
         self.users.append(process)
-        process.spawn(user.run(errands))
+        process.spawn(program(user))
 
     def restart_dead(self) -> None:
         """Start every master and agent that does not run."""

@@ -19,6 +19,7 @@ from events.apps import (
 from events.catalog import Event
 from events.errors import Unavailable
 from events.log import EventLog
+from events.policy import LayoutConfigured, LayoutRules
 from events.recorded import Stamp
 from events.units import Resources
 from tests.simulation.checker import Checker
@@ -121,6 +122,10 @@ class User:
             if errand.cancel_after_s is not None:
                 await self._clock.sleep(errand.cancel_after_s)
                 await self._append(AppCancelRequested(app_id=app_id))
+
+    async def configure(self, rules: LayoutRules) -> None:
+        """Set the rules of layouts. Returns when that is acknowledged."""
+        await self._append(LayoutConfigured(rules=rules))
 
     async def _submit(self, errand: Errand) -> str:
         spec, key = errand.spec(), f"{self._name}-{errand.name}"

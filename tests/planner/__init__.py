@@ -1,0 +1,1 @@
+"""The planner, with real child processes."""
