@@ -5,21 +5,23 @@ from typing import Final
 
 import click
 
-from dorm.cli.apps import cancel, change, ps, show, why
+from dorm.cli.apps import cancel, change, ps, retry, show, why
 from dorm.cli.daemons import agent, master
 from dorm.cli.dev import dev
 from dorm.cli.feed import events
 from dorm.cli.logs import logs
 from dorm.cli.nodes import forget, nodes
+from dorm.cli.policy import policy
 from dorm.cli.session import masters_option
+from dorm.cli.simulate import simulate
 from dorm.cli.status import status
 from dorm.cli.submit import submit
 from dorm.cli.version import show_version, version
 
 COMMANDS: Final = (
-    *(submit, ps, show, why, logs, change, cancel),
-    *(nodes, forget, status, events),
-    *(dev, master, agent, version),
+    *(submit, ps, show, why, logs, change, cancel, retry),
+    *(nodes, forget, status, events, policy),
+    *(simulate, dev, master, agent, version),
 )
 
 

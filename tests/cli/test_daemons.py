@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from dorm.cli import parts
-from dorm.cli.daemons import agent_config
-from dorm.config import ClusterConfig, MountSource
+from dorm.cli.daemons import agent_config, planner_config
+from dorm.config import ClusterConfig, MountSource, PlannerConfig
 from events.errors import Rejected
 from events.units import Resources
 
@@ -75,6 +75,15 @@ def test_a_wrong_option_is_named(option: str, value: object, field: str) -> None
         agent_config(**{**OPTIONS, option: value})
 
     assert caught.value.field == field
+
+
+def test_the_limits_of_the_planner_arrive_and_must_leave_it_room() -> None:
+    """A child that cannot even start would fall back to the greedy policy for ever."""
+    assert planner_config("2GiB", cpu_s_max=60) == PlannerConfig(
+        memory_bytes_max=2 << 30, cpu_s_max=60
+    )
+    with pytest.raises(Rejected, match="--plan-memory: 10MiB is less than the solver needs"):
+        planner_config("10MiB", cpu_s_max=60)
 
 
 def test_ipv6_addresses_have_brackets() -> None:

@@ -133,8 +133,9 @@ def test_ps_shows_phase_size_and_progress(dorm: Dorm, world: World) -> None:
 
     head, row = good(dorm("ps")).splitlines()
 
-    assert head.split() == ["ID", "PHASE", "SIZE", "WEIGHT", "GEN", "STEP", "LOSS", "AGE", "USER"]
-    assert row.split()[:8] == ["a", "running", "2", "(1-2)", "1", "1", "70/100", "0.25"]
+    columns = ["ID", "PHASE", "SIZE", "WEIGHT", "PRIO", "GEN", "STEP", "LOSS", "AGE", "USER"]
+    assert head.split() == columns
+    assert row.split()[:8] == ["a", "running", "2", "(1-2)", "1", "0", "1", "70/100"]
     assert "ann" in row
 
 
@@ -204,7 +205,7 @@ def test_set_and_cancel_say_what_is_true_now(dorm: Dorm, world: World) -> None:
     world.happen(an_app("a"))
 
     assert good(dorm("set", "a", "--weight", "2", "--max", "9")) == (
-        "a may have 1 to 9 containers, weight 2\n"
+        "a may have 1 to 9 containers, weight 2, priority 0\n"
     )
     assert good(dorm("cancel", "a")) == "a is cancelling\n"
 
@@ -214,6 +215,15 @@ def test_set_nothing_is_wrong_usage(dorm: Dorm, world: World) -> None:
     world.happen(an_app("a"))
 
     assert dorm("set", "a").exit_code == 2
+
+
+def test_a_weight_that_is_no_number_is_refused_in_words(dorm: Dorm, world: World) -> None:
+    """`nan` is a float to the command line, and nothing at all to JSON."""
+    world.happen(an_app("a"))
+
+    result = dorm("set", "a", "--weight", "nan")
+
+    assert (2, "Error: weight: nan must be above 0") == (result.exit_code, result.stderr[:34])
 
 
 def test_logs_are_printed_as_they_are(dorm: Dorm, world: World) -> None:
@@ -292,7 +302,7 @@ def test_events_as_json_are_one_document_a_line(dorm: Dorm, world: World) -> Non
 
     lines = good(dorm("events", "-o", "json")).splitlines()
 
-    assert [json.loads(line)["kind"] for line in lines] == ["app.submitted/1"] * 2
+    assert [json.loads(line)["kind"] for line in lines] == ["app.submitted/2"] * 2
 
 
 @pytest.mark.parametrize(
