@@ -25,6 +25,8 @@ from events.errors import DormError, Unavailable
 
 READY_S: Final = 45.0
 MOUNT: Final = "ckpt"
+# Whoever plays with a cluster on a laptop has a few applications and little patience.
+PLAYFUL: Final = {"min_run_ms": 5_000, "gang_wait_ms": 5_000, "touch_factor": 1.0}
 
 
 @attrs.frozen(kw_only=True)
@@ -125,6 +127,7 @@ class LocalCluster:
                 with contextlib.suppress(DormError):
                     status = client.status()
                     if status["leader"] and status["nodes"]["ready"] == self.shape.nodes:
+                        client.set_policy(PLAYFUL)
                         return
                 time.sleep(0.2)
         words = "\n".join(f"{child.name}: {child.last_words()}" for child in self.children)

@@ -80,7 +80,8 @@ def rack_of(labels: Mapping[str, str]) -> str:
 def _request(state: ClusterState, app: App, order: int, standing: Standing) -> AppRequest:
     placement = {node: len(groups) for node, groups in standing.kept[app.app_id].items()}
     size = sum(placement.values())
-    restarts_anyway = placement != _counts(app.partition)
+    is_on_its_way = app.last_generation < app.target_generation
+    restarts_anyway = is_on_its_way or placement != _counts(app.partition)
     return AppRequest(
         app_id=app.app_id,
         demand=app.demand,
@@ -91,7 +92,7 @@ def _request(state: ClusterState, app: App, order: int, standing: Standing) -> A
         submitted_ms=order,
         waited_ms=0 if app.partition else max(0, state.now_ms - app.waiting_since_ms),
         age_ms=max(0, state.now_ms - app.submitted_at_ms),
-        # What has to restart in any case neither rests nor costs another restart.
+        # What has to restart in any case, or is about to, neither rests nor costs another restart.
         ran_ms=None if restarts_anyway else undisturbed_ms(state, app),
         restart_ms=0 if restarts_anyway else app.restart_ms or RESTART_MS,
         placement=placement,

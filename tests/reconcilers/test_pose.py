@@ -21,6 +21,7 @@ from tests.builders import (
     app_changed,
     app_quarantined,
     app_unquarantined,
+    checkpoint_requested,
     container_exited,
     container_started,
     generation_stopped,
@@ -48,6 +49,7 @@ def test_times_come_from_the_state_alone() -> None:
         an_app("w", min=9, max=9),
         a_layout({"a": {"n1": 4}}),
         a_layout({"a": {"n1": 3}}, generation=2),
+        a_generation("a", generation=2),
         layout_due(70_000),
     )
 
@@ -64,7 +66,7 @@ def test_a_first_start_is_no_disturbance() -> None:
 
 def test_a_restart_costs_what_it_was_measured_to_or_half_a_minute() -> None:
     """Until an application was moved, nobody knows."""
-    state = fair(a_node("n1"), an_app("a"), a_layout({"a": {"n1": 4}}))
+    state = fair(a_node("n1"), an_app("a"), a_layout({"a": {"n1": 4}}), a_generation("a"))
     app = state.apps["a"]
     known = attrs.evolve(app, measured=attrs.evolve(app.measured, restart_ms=7_000))
 
@@ -90,6 +92,27 @@ def test_what_restarts_in_any_case_is_free_to_be_changed() -> None:
         actual.restart_ms,
         actual.is_evicted,
     )
+
+
+def test_what_is_about_to_restart_can_still_be_given_another_size() -> None:
+    """Its containers are saving their work; the next size is not there yet, and costs the same."""
+    resizing = (
+        a_node("n1"),
+        an_app("a"),
+        a_layout({"a": {"n1": 4}}),
+        a_generation("a"),
+        a_layout({"a": {"n1": 3}}, generation=2),
+    )
+
+    assert (None, 0) == (request(fair(*resizing)).ran_ms, request(fair(*resizing)).restart_ms)
+    done = fair(
+        *resizing,
+        checkpoint_requested("a"),
+        container_exited("a"),
+        generation_stopped("a"),
+        a_generation("a", generation=2),
+    )
+    assert request(done).ran_ms is not None
 
 
 def test_who_has_less_than_the_minimum_left_is_evicted() -> None:

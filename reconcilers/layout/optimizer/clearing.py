@@ -17,7 +17,7 @@ from reconcilers.layout.optimizer.table import Table, times
 
 NODES_SEEN_MAX: Final = 128  # nodes whose guests are counted, for one more container
 NODES_TRIED_MAX: Final = 32  # nodes whose guests are tried to be placed elsewhere
-CLEARED_MAX: Final = 256  # nodes that are cleared for one application
+CLEARED_MAX: Final = 16  # containers that are won for one application
 
 
 def clear(table: Table, guide: Guide, app: int) -> Table | None:
@@ -25,14 +25,14 @@ def clear(table: Table, guide: Guide, app: int) -> Table | None:
     after = table.copy()
     low = int(table.model.low[app])
     after.put(app, spots(after, guide, app, low))
-    for _ in range(CLEARED_MAX):
-        if after.size[app] >= low:
-            break
+    if low - after.size[app] > CLEARED_MAX:
+        return None
+    while after.size[app] < low:  # One container more each turn.
         cleared = _clear_one(after, guide, app)
         if cleared is None:
             return None
         after = cleared
-    return after if after.size[app] >= low and admit_roles(after, app) else None
+    return after if admit_roles(after, app) else None
 
 
 def _clear_one(table: Table, guide: Guide, app: int) -> Table | None:

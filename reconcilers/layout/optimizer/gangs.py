@@ -13,16 +13,17 @@ is spared if the others suffice.
 from collections.abc import Sequence
 from typing import Final
 
+import attrs
 import numpy as np
 
 from reconcilers.layout.optimizer.clearing import clear
-from reconcilers.layout.optimizer.guests import guests_of, needed, usable
+from reconcilers.layout.optimizer.guests import Guests, guests_of, usable
 from reconcilers.layout.optimizer.model import Ints
 from reconcilers.layout.optimizer.objective import score
 from reconcilers.layout.optimizer.packing import Guide, admit
 from reconcilers.layout.optimizer.table import Table, times
 
-SPARED_MAX: Final = 32  # applications that are tried to be spared after bisection
+SPARED_MAX: Final = 12  # applications that are tried to be spared after bisection
 
 
 def make_room(table: Table, guide: Guide, app: int) -> Table | None:
@@ -99,37 +100,68 @@ def _with(
     table: Table, guide: Guide, app: int, surplus: Ints, givers: Sequence[int]
 ) -> Table | None:
     """Return the layout for which some give up surplus, or None if that is not enough."""
-    after, left = table.copy(), np.zeros_like(surplus)
+    model, demand = table.model, table.model.demand[app]
+    left = np.zeros_like(surplus)
     left[list(givers)] = surplus[list(givers)]
-    guests = guests_of(after, left)
-    open_to = usable(guide, app, table.model)
-    demand, need = table.model.demand[app], int(table.model.low[app])
-    now = np.where(open_to, times(after.free, demand), 0)
-    could = np.where(open_to, times(after.free + guests.room(table.model), demand), 0)
-    need -= int(now.sum())
-    lack = np.maximum((now + 1)[:, None] * demand - after.free, 0)
+    guests = guests_of(table, left)
+    open_to, low = usable(guide, app, model), int(model.low[app])
+    now = np.where(open_to, times(table.free, demand), 0)
+    could = np.where(open_to, times(table.free + guests.room(model), demand), 0)
+    lack = np.maximum((now + 1)[:, None] * demand - table.free, 0)
     hard = np.round((lack / np.maximum(demand, 1)).max(axis=1, initial=0), 9)
     nodes = np.flatnonzero(could > now)
+    giving = _Giving(table=table, app=app, guests=guests, left=left.tolist())
+    need = low - int(now.sum())
     for node in nodes[np.lexsort((nodes, hard[nodes]))].tolist():
         if need <= 0:
             break
-        wanted = min(int(could[node] - now[node]), need)
-        need -= _give_up(after, guests.on(node), left, app, node, int(now[node]) + wanted)
-    placed = need <= 0 and admit(after, guide, app, int(table.model.low[app]))
-    return after if placed else None
+        need -= giving.give_up(node, min(int(could[node] - now[node]), need))
+    if need > 0:
+        return None
+    after = table.copy()
+    for giver, slots in giving.given.items():
+        after.take(giver, slots)
+    return after if admit(after, guide, app, low) else None
 
 
-def _give_up(
-    table: Table, guests: list[tuple[int, int]], left: Ints, app: int, node: int, wanted: int
-) -> int:
-    """Let guests of a node give up surplus until `wanted` fit there; return how many more do."""
-    demand = table.model.demand
-    room = table.free[node : node + 1]
-    before = int(times(room, demand[app])[0])
-    for guest, count in sorted(guests, key=lambda entry: (-int(left[entry[0]]), entry[0])):
-        lack = demand[app] * wanted - table.free[node]
-        gives = min(needed(lack, demand[guest]), count, int(left[guest]))
-        if gives > 0:
-            table.take(guest, {node: gives})
-            left[guest] -= gives
-    return int(times(table.free[node : node + 1], demand[app])[0]) - before
+@attrs.frozen(kw_only=True, eq=False)
+class _Giving:
+    """Who gives what up where. In plain integers, because a burst asks thousands of nodes.
+
+    Attributes:
+        left: Surplus of each application; counts down.
+        given: Containers by application and node.
+    """
+
+    table: Table
+    app: int
+    guests: Guests
+    left: list[int]
+    given: dict[int, dict[int, int]] = attrs.field(factory=dict)
+
+    def give_up(self, node: int, wanted: int) -> int:
+        """Let guests of a node give up surplus until `wanted` more fit; return how many do."""
+        demand = self.table.model.demand
+        one, room = demand[self.app].tolist(), self.table.free[node].tolist()
+        before = _times(room, one)
+        whole = [amount * (before + wanted) for amount in one]
+        guests = sorted(self.guests.on(node), key=lambda entry: (-self.left[entry[0]], entry[0]))
+        for guest, count in guests:
+            each = demand[guest].tolist()
+            gives = min(_needed(whole, room, each), count, self.left[guest])
+            if gives > 0:
+                room = [amount + gives * more for amount, more in zip(room, each, strict=True)]
+                self.left[guest] -= gives
+                self.given.setdefault(guest, {})[node] = gives
+        return _times(room, one) - before
+
+
+def _times(room: list[int], one: list[int]) -> int:
+    pairs = zip(room, one, strict=True)
+    return min((amount // part for amount, part in pairs if part > 0), default=0)
+
+
+def _needed(whole: list[int], room: list[int], each: list[int]) -> int:
+    """Return how many containers of `each` have to go until `whole` fits, as far as they help."""
+    rows = zip(whole, room, each, strict=True)
+    return max((-(-(want - has) // part) for want, has, part in rows if part > 0), default=0)

@@ -10,16 +10,21 @@ from reconcilers.layout.optimizer.table import Table
 
 @attrs.frozen(kw_only=True, eq=False)
 class Guests:
-    """Containers that could make way: parallel arrays, sorted by node."""
+    """Containers that could make way: parallel arrays, sorted by node.
+
+    Attributes:
+        start: (H + 1,) where each node begins.
+    """
 
     node: Ints
     app: Ints
     count: Ints
+    start: Ints
 
     def on(self, node: int) -> list[tuple[int, int]]:
         """Return (application, containers) on one node."""
-        start, end = np.searchsorted(self.node, [node, node + 1]).tolist()
-        return list(zip(self.app[start:end].tolist(), self.count[start:end].tolist(), strict=True))
+        here = slice(self.start[node], self.start[node + 1])
+        return list(zip(self.app[here].tolist(), self.count[here].tolist(), strict=True))
 
     def room(self, model: Model) -> Ints:
         """Return (H, R) what all of them take."""
@@ -33,8 +38,13 @@ def guests_of(table: Table, most: Ints) -> Guests:
     places = table.all_places()
     keep = np.flatnonzero(most[places.app] > 0)
     keep = keep[np.argsort(places.node[keep], kind="stable")]
-    app = places.app[keep]
-    return Guests(node=places.node[keep], app=app, count=np.minimum(places.count[keep], most[app]))
+    app, node = places.app[keep], places.node[keep]
+    return Guests(
+        node=node,
+        app=app,
+        count=np.minimum(places.count[keep], most[app]),
+        start=np.searchsorted(node, np.arange(len(table.free) + 1)),
+    )
 
 
 def usable(guide: Guide, app: int, model: Model) -> Bools:

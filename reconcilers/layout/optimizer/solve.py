@@ -139,7 +139,9 @@ def _better(best: Candidate, other: Candidate | None, margin: float) -> Candidat
 def _with_budget(case: Case, keep: Candidate, bound: float) -> tuple[Level, Candidate]:
     """Return the smallest budget worth solving for, and the best layout with it.
 
-    Beyond it goes only who is not fair or far from the bound, and then a bigger one has to pay.
+    Beyond it goes only who is not fair or far from the bound, and then a bigger one has to pay. In
+    large clusters already the first budget above zero needs such a reason: what bounds promise of
+    restarts is less there than what rounding loses, unless somebody lacks a fair share.
     """
     best, model = keep, case.base.model
     if model.nodes > LARGE and _is_fair(keep, model) and _is_within(keep, bound, LOOSE):

@@ -4,8 +4,8 @@ An application *yields* when its room is due to others of a higher tier: it stan
 minimums of those fill the cluster without it. It loses its places only if one of them is placed
 thereby. Tier by tier, the highest first: what waits is placed at its minimum into the free room; if
 that leaves somebody out, all yielding applications of lower tiers are lifted, who waits is placed
-again, and of those lifted every one that still fits where it was goes back, or else somewhere else,
-the higher tiers and the older first.
+again, and of those lifted every one that still fits where it was goes back, the higher tiers and the
+older first. Who does not may be placed in what room is left then.
 """
 
 import numpy as np
@@ -46,9 +46,10 @@ def _one_tier(base: Table, guide: Guide, due: Bools, tier: int) -> Table:
     if not (unmet & (after.size > 0)).any():
         return free
     is_lifted = np.isin(np.arange(model.apps), ids)
-    for app in guide.seniority[is_lifted[guide.seniority]].tolist():
-        if not after.restore(app):
-            admit(after, guide, app, int(model.low[app]))
+    lifted_ids = guide.seniority[is_lifted[guide.seniority]].tolist()
+    homeless = [app for app in lifted_ids if not after.restore(app)]
+    for app in homeless:
+        admit(after, guide, app, int(model.low[app]))
     return after
 
 

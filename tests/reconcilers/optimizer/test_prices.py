@@ -49,8 +49,10 @@ def test_no_layout_is_worth_more_than_the_bound(seed: int) -> None:
         for touches in range(3):
             allowed = attrs.evolve(model, touches_max=touches)
             best = by_highs(allowed, seconds=5).value
+            bound = dual(model, touches_max=touches).bound
 
-            assert best <= dual(model, touches_max=touches).bound + 1e-6
+            assert best <= bound + 1e-6
+            assert relaxation(model, touches_max=touches) <= bound + 1e-6
 
 
 @pytest.mark.parametrize("kind", ["paper", "hetero"])
@@ -154,6 +156,14 @@ def test_parameter_servers_need_room_too() -> None:
 
     assert blocked.touched.tolist() == [0]
     assert placed.touched * (placed.target.sum() + 4) == pytest.approx([8])
+
+
+def test_an_unfair_layout_counts_as_unfair_while_it_stays() -> None:
+    """Without a touch budget nothing can be mended, and the bound has to admit it."""
+    greedy = app("greedy", 1, 8, placement={"n0": 4, "n1": 3})
+    model = model_of(nodes(2, 4), [greedy, app("late", 1, 8)], policy="utilization", loss_factor=0)
+
+    assert dual(model, touches_max=0).bound == pytest.approx(2.0 - 10 * 6 / 8)
 
 
 def test_whoever_yields_may_leave_without_a_restart() -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from reconcilers.layout.optimizer.build import build
-from reconcilers.layout.optimizer.model import Model
+from reconcilers.layout.optimizer.model import EXCESS_PRICE, Floats, Model
 from reconcilers.layout.optimizer.sizes import Sizes, exact_sizes
 from reconcilers.layout.snapshot import FixedRole
 from tests.bench.optimizer.instances import fresh
@@ -73,8 +73,25 @@ def assert_allowed(model: Model, sizes: Sizes) -> None:
     assert placed[model.running].all()
     assert (sizes.touched & model.running).sum() <= model.touches_max
     assert not (sizes.touched & model.rests).any()
+    assert sizes.value == pytest.approx(value_of(model, sizes), abs=1e-5)
     stays = model.running & ~sizes.touched
     assert (sizes.by_class[stays] == model.old_class[stays]).all()
+
+
+def value_of(model: Model, sizes: Sizes) -> float:
+    """Return what sizes are worth: linear between the points, less restarts and excess."""
+
+    def total(values: Floats, zero: Floats) -> float:
+        return sum(
+            float(
+                np.interp(size, model.points[:, index], values[:, index]) if size else zero[index]
+            )
+            for index, size in enumerate(sizes.size.tolist())
+        )
+
+    excess = max(0.0, total(model.loss, model.loss_zero) - model.loss_max)
+    restarts = float(model.touch_cost[sizes.touched].sum())
+    return total(model.gain, model.gain_zero) - restarts - EXCESS_PRICE * excess
 
 
 def test_without_a_budget_running_applications_stay() -> None:

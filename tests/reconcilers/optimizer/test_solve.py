@@ -89,6 +89,16 @@ def test_nobody_is_disturbed_for_less_than_a_restart_costs() -> None:
     assert ("quick",) == decide(nodes(1, CPU * 8), quick, touch_factor=1.0).touched
 
 
+def test_nobody_is_disturbed_for_less_than_a_thousandth() -> None:
+    """Even where restarts cost nothing, there has to be something to be had."""
+    wide = app("wide", 1, 10_000, placement={"n0": 9_995})
+    decision = decide(
+        nodes(1, CPU * 10_000), wide, policy="utilization", certify=False, touch_factor=1.0
+    )
+
+    assert () == decision.touched
+
+
 def test_what_rests_stays_exactly_as_it_is() -> None:
     """Who was changed a moment ago is left alone, even by a gang whose time is up."""
     fresh = app("fresh", 1, 16, placement={"n0": 8, "n1": 8}, ran_ms=1)
@@ -126,11 +136,23 @@ def test_a_gang_disturbs_no_more_than_it_has_to() -> None:
     assert sizes(decision)["gang"] == 7
 
 
+def test_who_could_give_most_but_in_the_wrong_places_is_spared() -> None:
+    """Single CPUs on four nodes do not make room for a container of two."""
+    spread = app("spread", 1, 4, placement={f"n{index}": 1 for index in range(4)})
+    rests = app("rests", 12, 12, placement={f"n{index}": 3 for index in range(4)}, ran_ms=1)
+    whole = app("whole", 2, 4, placement={"n4": 4})
+    gang = app("gang", 1, 1, demand=CPU * 2, submitted_ms=9, waited_ms=OVERDUE_MS)
+    decision = decide(nodes(5, CPU * 4), spread, rests, whole, gang, touch_factor=0.0)
+
+    assert ("whole",) == decision.touched
+    assert sizes(decision)["gang"] == 1
+
+
 def test_room_in_one_piece_is_made_on_a_fragmented_cluster() -> None:
     """Eight devices are free, but not on one node: the cheapest guests are moved together."""
     runs = [app(f"a{index}", 4, 4, demand=GPU, placement={f"n{index}": 4}) for index in range(2)]
     whole = app("whole", 1, 1, demand=GPU * 8, submitted_ms=9, waited_ms=OVERDUE_MS)
-    decision = decide(nodes(2, GPU * 8), *runs, whole)
+    decision = decide(nodes(2, GPU * 8), *runs, whole, touch_factor=0.0)
 
     assert sizes(decision) == {"a0": 4, "a1": 4, "whole": 1}
     assert len(decision.touched) == 1
@@ -171,6 +193,21 @@ def test_a_lower_tier_stays_where_its_room_helps_nobody() -> None:
 
     assert {"low0": 3, "low1": 3, "r0": 2, "r1": 2} == sizes(decision)
     assert () == decision.released
+
+
+def test_a_lower_tier_whose_room_is_of_no_use_keeps_its_places() -> None:
+    """One of two higher ones finds a whole node; for the other nobody has to go, or to move."""
+    rests = app(
+        "rests", 6, 6, placement={f"n{index}": 2 for index in (1, 2, 3)}, ran_ms=1, priority=2
+    )
+    one_node = app("one_node", 4, 4, placement={"n0": 4})
+    two_nodes = app("two_nodes", 4, 4, placement={"n2": 2, "n3": 2})
+    high = [app(f"high{index}", 1, 1, priority=1, demand=CPU * 4) for index in range(2)]
+    decision = decide(nodes(4, CPU * 4), rests, one_node, two_nodes, *high)
+
+    assert ("one_node",) == decision.released
+    assert {"n2": 2, "n3": 2} == dict(decision.placements["two_nodes"])
+    assert {"rests", "two_nodes", "high0"} == set(decision.placements)
 
 
 def test_the_evicted_come_before_those_that_wait() -> None:

@@ -212,6 +212,17 @@ def test_the_budget_skips_what_cannot_be_good_enough() -> None:
     assert [0] == list(chosen(Table(model), only))
 
 
+def test_a_move_that_brings_nothing_is_taken_back() -> None:
+    """It would shrink and grow again, on another node: a restart for nothing."""
+    model = model_of(nodes(3, CPU * 4), [app("a", 1, 5, placement={"n0": 4, "n2": 1})])
+    nobody = np.zeros(model.apps, dtype=bool)
+    freedom = Freedom(waiting=nobody, fixed=nobody, chosen={0: 4}, touches=1)
+    found = arrange(Table(model), guide_of(model), freedom)
+
+    assert [] == found.table.changed()
+    assert {0: 4, 2: 1} == found.table.places(0)
+
+
 def test_limits_hold_for_patterns_and_for_repair() -> None:
     """Those placed by force get their minimum, and not one container more."""
     model = two_running()
