@@ -16,7 +16,7 @@ from reconcilers.layout.optimizer.model import Ints, Model
 from reconcilers.layout.optimizer.objective import score
 from reconcilers.layout.optimizer.packing import Guide, admit_roles, best_fit, spots
 from reconcilers.layout.optimizer.sizes import Sizes, exact_sizes
-from reconcilers.layout.optimizer.table import Table, times
+from reconcilers.layout.optimizer.table import Table, standing, times
 
 NODES_MAX: Final = 64
 APPS_MAX: Final = 100
@@ -89,10 +89,9 @@ def _packed(guide: Guide, sizes: Sizes, model: Model) -> Candidate | None:
 
 def _emptied(model: Model, sizes: Sizes, *, in_place: bool) -> Table:
     """Return the layout as it is without what is to be placed anew."""
-    table = Table(model)
-    evicted = model.evicted & (model.old_size > 0)
-    for app in np.flatnonzero(sizes.touched | evicted).tolist():
-        if sizes.size[app] == 0 or evicted[app]:
+    table = standing(model)
+    for app in np.flatnonzero(sizes.touched & (table.size > 0)).tolist():
+        if sizes.size[app] == 0:
             table.clear(app)
         elif in_place or table.roles_of(app):
             _keep_by_class(table, app, sizes.by_class[app].tolist())
@@ -102,13 +101,18 @@ def _emptied(model: Model, sizes: Sizes, *, in_place: bool) -> Table:
 
 
 def _keep_by_class(table: Table, app: int, most: list[int]) -> None:
-    """Let an application keep at most so many containers of each class, its largest nodes first."""
+    """Let an application keep at most so many containers of each class, its largest nodes first.
+
+    One that keeps none is placed from nothing, so its fixed roles go as well.
+    """
     for node, count in sorted(table.places(app).items(), key=lambda slot: (-slot[1], slot[0])):
         node_class = int(table.model.node_class[node])
         kept = min(count, most[node_class])
         most[node_class] -= kept
         if kept < count:
             table.take(app, {node: count - kept})
+    if table.size[app] == 0:
+        table.clear(app)
 
 
 def _orders(model: Model, sizes: Sizes, short: Ints) -> list[list[int]]:
@@ -131,14 +135,9 @@ def _by_best_fit(table: Table, guide: Guide, sizes: Sizes, order: list[int]) -> 
             if count > 0:
                 after.put(app, best_fit(nodes, times(after.free[nodes], demand), count))
         after.put(app, spots(after, guide, app, int(sizes.size[app] - after.size[app])))
-        if after.size[app] < sizes.size[app] or (is_new and not _roles_fit(after, app)):
+        if after.size[app] < sizes.size[app] or (is_new and not admit_roles(after, app)):
             return None
     return after
-
-
-def _roles_fit(table: Table, app: int) -> bool:
-    """Place fixed roles, unless they are there already."""
-    return any(table.role_places(index) for index in table.roles_of(app)) or admit_roles(table, app)
 
 
 def _by_patterns(table: Table, guide: Guide, sizes: Sizes, short: Ints) -> Table | None:

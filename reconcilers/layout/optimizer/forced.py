@@ -22,7 +22,7 @@ from reconcilers.layout.optimizer.gangs import make_room
 from reconcilers.layout.optimizer.model import Bools, Model
 from reconcilers.layout.optimizer.packing import Guide
 from reconcilers.layout.optimizer.prices import Dual, dual
-from reconcilers.layout.optimizer.table import Table
+from reconcilers.layout.optimizer.table import Table, standing
 from reconcilers.layout.optimizer.tiers import give_way
 
 BURSTS_MAX: Final = 8  # applications for which others are disturbed, in one decision
@@ -53,7 +53,7 @@ class Case:
 
 def prepare(model: Model) -> Case:
     """Return the problem with everything done that has to be."""
-    table = _without_evicted(model)
+    table = standing(model)
     waiting = (model.entitled | model.evicted) & (table.size == 0)
     priced = _worthless(model, ~waiting & (table.size == 0))
     full = dual(priced)
@@ -85,14 +85,6 @@ def prepare(model: Model) -> Case:
         guide=guide,
         forced=forced,
     )
-
-
-def _without_evicted(model: Model) -> Table:
-    """Return the layout as it is, but for what is left of those that lost places."""
-    table = Table(model)
-    for app in np.flatnonzero(model.evicted).tolist():
-        table.clear(app)
-    return table
 
 
 def _worthless(model: Model, barred: Bools) -> Model:

@@ -2,9 +2,9 @@
 
 Lexicographic: (1) the fewest running applications are disturbed, (2) the layout is worth the most.
 Two ways are tried. *Shrinking*: whoever has most above `max(low, fair share)`, counted in
-containers of the gang, gives containers up where they are; only if that is not enough, down to
-`low`. *Clearing* (`clearing`): when there is room in sum but not in one piece, the guests that are
-cheapest to move make way on single nodes. What rests is never touched.
+containers of the gang, gives containers up where they are; down to `low` only if that is not
+enough, or disturbs fewer. *Clearing* (`clearing`): when there is room in sum but not in one piece,
+the guests that are cheapest to move make way on single nodes. What rests is never touched.
 
 How many must shrink is found by bisection over the order of what they can give, then each of them
 is spared if the others suffice.
@@ -23,6 +23,7 @@ from reconcilers.layout.optimizer.objective import score
 from reconcilers.layout.optimizer.packing import Guide, admit
 from reconcilers.layout.optimizer.table import Table, times
 
+FEW: Final = 12  # disturbed applications, for whom another way is looked for
 SPARED_MAX: Final = 12  # applications that are tried to be spared after bisection
 
 
@@ -38,10 +39,9 @@ def make_room(table: Table, guide: Guide, app: int) -> Table | None:
     if admit(direct, guide, app, int(table.model.low[app])):
         return direct
     to_fair = _shrunken(table, guide, app, _surplus(table, to_fair=True))
-    plans = [to_fair]
-    if to_fair is None:
+    plans, disturbed = [to_fair], _touches(table)
+    if to_fair is None or 1 < _touches(to_fair) - disturbed <= FEW:
         plans.append(_shrunken(table, guide, app, _surplus(table, to_fair=False)))
-    if to_fair is None or _touches(to_fair) > _touches(table) + 1:
         plans.append(clear(table, guide, app))
     found = [plan for plan in plans if plan is not None]
     return min(found, key=lambda plan: (_touches(plan), -score(plan).value), default=None)

@@ -201,6 +201,17 @@ class Table:
         return Places(app=app[order], node=node, count=count)
 
 
+def standing(model: Model) -> Table:
+    """Return the layout as it is, without what is left of those that cannot run on."""
+    table = Table(model)
+    stands = model.running | model.yields
+    left = set(np.flatnonzero(~stands & (model.old_size > 0)).tolist())
+    left.update(role.app for role in model.roles if role.places and not stands[role.app])
+    for app in sorted(left):
+        table.clear(app)
+    return table
+
+
 def times(room: Ints, demand: Ints) -> Ints:
     """Return (H,) how many containers fit into each of some rooms.
 

@@ -4,8 +4,8 @@ An application *yields* when its room is due to others of a higher tier: it stan
 minimums of those fill the cluster without it. It loses its places only if one of them is placed
 thereby. Tier by tier, the highest first: what waits is placed at its minimum into the free room; if
 that leaves somebody out, all yielding applications of lower tiers are lifted, who waits is placed
-again, and of those lifted every one that still fits where it was goes back, the higher tiers and the
-older first. Who does not may be placed in what room is left then.
+again, and of those lifted every one that still fits where it was goes back, the higher tiers and
+the older first. Who does not may be placed in what room is left then.
 """
 
 import numpy as np

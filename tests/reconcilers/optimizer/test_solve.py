@@ -136,16 +136,17 @@ def test_a_gang_disturbs_no_more_than_it_has_to() -> None:
     assert sizes(decision)["gang"] == 7
 
 
-def test_who_could_give_most_but_in_the_wrong_places_is_spared() -> None:
-    """Single CPUs on four nodes do not make room for a container of two."""
-    spread = app("spread", 1, 4, placement={f"n{index}": 1 for index in range(4)})
-    rests = app("rests", 12, 12, placement={f"n{index}": 3 for index in range(4)}, ran_ms=1)
-    whole = app("whole", 2, 4, placement={"n4": 4})
-    gang = app("gang", 1, 1, demand=CPU * 2, submitted_ms=9, waited_ms=OVERDUE_MS)
-    decision = decide(nodes(5, CPU * 4), spread, rests, whole, gang, touch_factor=0.0)
+def test_who_gives_only_a_part_is_spared_if_another_can_give_all() -> None:
+    """Both have as much above their minimum, but of one it lies in single CPUs."""
+    held = {"n0": 2, "n1": 3, "n2": 3, "n3": 3, "n5": 3}
+    rests = app("rests", 14, 14, placement=held, ran_ms=1)
+    spread = app("spread", 1, 5, placement={"n0": 2, "n1": 1, "n2": 1, "n3": 1})
+    whole = app("whole", 1, 5, placement={"n4": 4, "n5": 1})
+    gang = app("gang", 2, 2, demand=CPU * 2, submitted_ms=9, waited_ms=OVERDUE_MS)
+    decision = decide(nodes(6, CPU * 4), rests, spread, whole, gang, touch_factor=0.0)
 
     assert ("whole",) == decision.touched
-    assert sizes(decision)["gang"] == 1
+    assert sizes(decision)["gang"] == 2
 
 
 def test_room_in_one_piece_is_made_on_a_fragmented_cluster() -> None:
@@ -237,6 +238,17 @@ def test_fixed_roles_come_with_the_first_containers_and_stay() -> None:
     assert sum(decision.role_placements["a"]["server"].values()) == 2
     after = carried_out(snapshot, decision)
     assert decision.role_placements == decided(after).role_placements
+
+
+def test_a_server_that_outlived_its_workers_is_not_placed_twice() -> None:
+    """Everything of an evicted application is placed anew; what is left of it is no place yet."""
+    server = FixedRole(name="server", demand=CPU, count=1)
+    left = {"server": {"n0": 1}}
+    lost = app("lost", 1, 3, roles=(server,), role_placement=left, is_evicted=True)
+    decision = decide(nodes(2, CPU * 4), lost, app("other", 1, 4, placement={"n1": 4}))
+
+    assert sum(decision.role_placements["lost"]["server"].values()) == 1
+    assert sizes(decision)["lost"] == 3
 
 
 def test_an_application_whose_server_does_not_fit_waits() -> None:

@@ -174,6 +174,24 @@ def test_repair_sheds_what_is_furthest_from_fair() -> None:
     assert [6, 6] == table.size.tolist()
 
 
+def test_shedding_counts_whom_it_disturbs() -> None:
+    """Two have too much, and only one of them may be disturbed."""
+    model = model_of(
+        nodes(2, CPU * 8),
+        [
+            app("a", 1, 12, placement={"n0": 7}),
+            app("b", 1, 12, placement={"n1": 7}),
+            app("c", 1, 12, placement={"n0": 1, "n1": 1}),
+        ],
+        loss_factor=0.001,
+    )
+    table = Table(model)
+    nobody = np.zeros(model.apps, dtype=bool)
+    Repair(table=table, guide=guide_of(model), may=nobody, limit=model.high, touches=1).run()
+
+    assert 1 == len(table.changed())
+
+
 def test_repair_disturbs_no_more_than_it_may() -> None:
     """Without a budget those who run stay as they are."""
     model = two_running()
