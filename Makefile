@@ -8,7 +8,7 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 
 .PHONY: help
 help: ## Show this text
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## Prepare what is missing: virtual environment, etcd, Docker engine, demo image
@@ -35,11 +35,15 @@ sim: python ## Run the seeded simulation only
 	@$(VENV)/python -m pytest -q tests/simulation $(ARGS)
 
 .PHONY: bench
-bench: setup ## Measure speed, next to bare etcd and bare Docker in the same run
-	@for part in fold append containers; do \
+bench: setup ## Measure speed, next to bare etcd, bare Docker and a MILP in the same run
+	@for part in fold append containers "optimizer --quick"; do \
 		printf '\n== tests/bench/%s\n' "$$part"; \
-		$(VENV)/python -m "tests.bench.$$part"; \
+		$(VENV)/python -m tests.bench.$$part; \
 	done
+
+.PHONY: evaluation
+evaluation: python ## Repeat the paper's evaluation and write docs/evaluation (a quarter of an hour)
+	@$(VENV)/python -m tests.bench.evaluation --out docs/evaluation $(ARGS)
 
 .PHONY: check
 check: python ## Check format, lint, types and the direction of imports

@@ -38,6 +38,7 @@ OURS: Final = ("utilization", "goodput")
 LABELS: Final = (
     BASELINE,
     "two-level",
+    "drf",
     *(f"{name}:loss={loss:g},touch={touch:g}" for name in OURS for loss, touch in THETAS),
 )
 DRAWN: Final = (

@@ -6,10 +6,11 @@ import pytest
 from events.apps import SpeedPoint
 from events.catalog import Event
 from events.layouts import join
+from events.policy import RESTART_MS
 from events.state import ClusterState
 from reconcilers import layout
 from reconcilers.layout import AppRequest, problem_hash
-from reconcilers.layout.pose import RESTART_MS, pose
+from reconcilers.layout.pose import pose
 from tests.builders import (
     a_generation,
     a_layout,
