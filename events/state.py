@@ -66,6 +66,8 @@ class Generation:
     @property
     def live(self) -> tuple[Member, ...]:
         """Return the members that have not been seen gone."""
+        if not self.exits:
+            return self.members
         return tuple(member for member in self.members if member.rank not in self.exits)
 
     @property

@@ -71,7 +71,7 @@ def _entitled(minimum: Ints, pool: Ints, order: Ints) -> Bools:
     rest = order[first:]
     rest = rest[(minimum[rest] <= left).all(axis=1)]
     if len(rest):
-        entitled[rest] = entitlement(minimum[rest], left, range(len(rest)))
+        entitled[rest] = entitlement(minimum[rest], left, np.arange(len(rest)))
     return entitled
 
 

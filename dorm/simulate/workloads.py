@@ -1,5 +1,6 @@
 """Generated workloads, each from a seed."""
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from random import Random
@@ -15,14 +16,19 @@ LENGTH_MEAN_S: Final = 18_000.0
 LENGTH_SIGMA: Final = 0.6
 
 
-def paper(seed: int) -> tuple[Job, ...]:
+def paper(seed: int, *, apart_s: float = ARRIVAL_MEAN_S) -> tuple[Job, ...]:
     """Return the applications of the Dorm paper's evaluation (section V).
 
     20 logistic regressions and 20 matrix factorisations of up to 32 containers, and 10 neural
     networks on GPUs of up to 1 to 8, in random order. They arrive 20 minutes apart on average
     (exponential), and run for 5 hours on average at their reference size (lognormal): 8
-    containers, 2 for the networks. The paper states demands, weights and arrivals; how the
-    speed grows with the size it does not, so curves are drawn.
+    containers, 2 for the networks. The paper states demands, weights and arrivals; how long
+    they run and how the speed grows with the size it does not, so both are drawn.
+
+    Args:
+        seed: Another one is another workload.
+        apart_s: Mean time between two arrivals. Nothing else depends on it: with the same seed
+            the same applications arrive in the same order, only closer together or farther apart.
     """
     chance = generator("paper", seed)
     kinds = ["LR"] * 20 + ["MF"] * 20 + ["GPU"] * 10
@@ -30,12 +36,16 @@ def paper(seed: int) -> tuple[Job, ...]:
     jobs: list[Job] = []
     at_s = 0.0
     for number, kind in enumerate(kinds):
-        at_s += chance.expovariate(1 / ARRIVAL_MEAN_S)
+        at_s += chance.expovariate(1 / apart_s)
         jobs.append(_application(chance, kind, number, round(at_s * 1000)))
     return tuple(jobs)
 
 
-WORKLOADS: Final[Mapping[str, Callable[[int], tuple[Job, ...]]]] = {"paper": paper}
+WORKLOADS: Final[Mapping[str, Callable[[int], tuple[Job, ...]]]] = {
+    "paper": paper,
+    "paper-30m": functools.partial(paper, apart_s=1_800.0),
+    "paper-40m": functools.partial(paper, apart_s=2_400.0),
+}
 
 
 def _application(chance: Random, kind: str, number: int, submitted_ms: int) -> Job:

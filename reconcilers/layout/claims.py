@@ -65,48 +65,59 @@ def stand(problem: Problem) -> Standing:
 class _Desk:
     """One node while its room is being claimed.
 
+    Plain whole numbers instead of `Resources`: containers are claimed one by one.
+
     Attributes:
-        amount, devices: What pinned and held applications leave. The amount may be below zero on
-            a node that shrank under what nobody can stop.
-        claimed, taken: The part of it that contenders have claimed.
+        cpu_milli, memory_bytes, devices: What pinned and held applications leave. It may be below
+            zero on a node that shrank under what nobody can stop.
+        cpu_claimed, memory_claimed, taken: The part of it that contenders have claimed.
     """
 
-    amount: Resources
+    cpu_milli: int
+    memory_bytes: int
     devices: dict[str, None]
-    claimed: Resources = attrs.field(factory=Resources)
+    cpu_claimed: int = 0
+    memory_claimed: int = 0
     taken: dict[str, None] = attrs.field(factory=dict)
 
     @classmethod
     def of(cls, report: NodeReported) -> Self:
-        return cls(report.capacity, dict.fromkeys(device.uuid for device in report.devices))
+        capacity = report.capacity
+        devices = dict.fromkeys(device.uuid for device in report.devices)
+        return cls(capacity.cpu_milli, capacity.memory_bytes, devices)
 
     def block(self, amount: Resources, devices: Group) -> None:
-        self.amount -= amount
+        self.cpu_milli -= amount.cpu_milli
+        self.memory_bytes -= amount.memory_bytes
         for uuid in devices:
             self.devices.pop(uuid, None)
 
     def has(self, amount: Resources, devices: Group) -> bool:
         """Return whether this much is free, and all of these devices."""
-        free = self.amount - self.claimed
+        cpu, memory = amount.cpu_milli, amount.memory_bytes
         return (
-            attrs.evolve(amount, gpu_count=0).fits_in(free)
+            (cpu <= 0 or cpu <= self.cpu_milli - self.cpu_claimed)
+            and (memory <= 0 or memory <= self.memory_bytes - self.memory_claimed)
             and len(set(devices)) == len(devices) == amount.gpu_count
             and all(uuid in self.devices and uuid not in self.taken for uuid in devices)
         )
 
     def take(self, amount: Resources, devices: Group) -> None:
-        self.claimed += amount
-        self.taken.update(dict.fromkeys(devices))
+        self.cpu_claimed += amount.cpu_milli
+        self.memory_claimed += amount.memory_bytes
+        for uuid in devices:
+            self.taken[uuid] = None
 
     def give_back(self, amount: Resources, devices: Group) -> None:
-        self.claimed -= amount
+        self.cpu_claimed -= amount.cpu_milli
+        self.memory_claimed -= amount.memory_bytes
         for uuid in devices:
             del self.taken[uuid]
 
     def room(self) -> Resources:
         return Resources(
-            cpu_milli=max(0, self.amount.cpu_milli),
-            memory_bytes=max(0, self.amount.memory_bytes),
+            cpu_milli=max(0, self.cpu_milli),
+            memory_bytes=max(0, self.memory_bytes),
             gpu_count=len(self.devices),
         )
 
@@ -121,14 +132,17 @@ class _Kept:
 
     def claim(self, upto: Mapping[str, int]) -> None:
         """Claim containers of the partition, as many as stand, to at most `upto` on each node."""
+        demand = self.app.demand
         for node_id, slots in sorted(self.app.partition.items()):
             desk, kept = self.desks.get(node_id), self.nodes.setdefault(node_id, [])
             wanted = min(upto.get(node_id, 0), slots.count)
-            for group in _groups(slots, self.app.demand.gpu_count):
-                if desk is None or len(kept) >= wanted:
+            if desk is None or len(kept) >= wanted:
+                continue
+            for group in _groups(slots, demand.gpu_count):
+                if len(kept) >= wanted:
                     break
-                if desk.has(self.app.demand, group):
-                    desk.take(self.app.demand, group)
+                if desk.has(demand, group):
+                    desk.take(demand, group)
                     kept.append(group)
 
     def trim(self) -> None:

@@ -38,13 +38,13 @@ from typing import Final
 import attrs
 
 from events.codec import digest, to_json
-from events.units import Resources
 from reconcilers.layout.check import problems
 from reconcilers.layout.decision import Decision
 from reconcilers.layout.policies.drf.settle import drf
 from reconcilers.layout.policies.static import static
 from reconcilers.layout.policies.two_level import two_level
 from reconcilers.layout.snapshot import AppRequest, Snapshot
+from reconcilers.layout.sums import Part, as_resources, used_on
 
 PROBLEMS_SHOWN: Final = 3
 
@@ -108,34 +108,39 @@ def _faults(snapshot: Snapshot) -> Iterator[str]:
         if len(set(ids)) < len(ids):
             twice = next(one for index, one in enumerate(ids) if one in ids[:index])
             yield f"{kind} {twice} is in the snapshot twice"
-    used = {node_id: Resources() for node_id in node_ids}
+    known = set(node_ids)
+    parts = []
     for app in snapshot.apps:
         yield from _faults_of(app)
-        for demand, nodes in _parts(app):
-            for node_id, count in nodes.items():
-                if node_id not in used:
-                    yield f"{app.app_id} has containers on {node_id}, which is not in the snapshot"
-                else:
-                    used[node_id] += demand * count
+        for part in _parts(app):
+            parts.append(part)
+            if not known.issuperset(part[1]):
+                strange = next(node_id for node_id in part[1] if node_id not in known)
+                yield f"{app.app_id} has containers on {strange}, which is not in the snapshot"
+    used = used_on(parts)
     for node in snapshot.nodes:
-        if not used[node.node_id].fits_in(node.room):
-            yield f"{node.node_id} has {node.room}, and holds {used[node.node_id]} already"
+        if (sums := used.get(node.node_id)) and not (held := as_resources(sums)).fits_in(node.room):
+            yield f"{node.node_id} has {node.room}, and holds {held} already"
 
 
 def _faults_of(app: AppRequest) -> Iterator[str]:
+    demand, size = app.demand, sum(app.placement.values())
     if app.max < app.min:
         yield f"{app.app_id} has a maximum of {app.max}, below its minimum of {app.min}"
-    if app.demand == Resources():
+    if not (demand.cpu_milli or demand.memory_bytes or demand.gpu_count):
         yield f"{app.app_id} asks for nothing"
-    if any(count < 1 for _, nodes in _parts(app) for count in nodes.values()):
+    if any(min(nodes.values(), default=1) < 1 for _, nodes in _parts(app)):
         yield f"{app.app_id} has a placement of less than one container on a node"
-    if sum(app.placement.values()) > app.max:
-        yield f"{app.app_id} has {sum(app.placement.values())} containers, above {app.max}"
+    if size > app.max:
+        yield f"{app.app_id} has {size} containers, above {app.max}"
     for name in app.role_placement:
         if name not in {role.name for role in app.roles}:
             yield f"{app.app_id} has containers of role {name}, which it does not ask for"
 
 
-def _parts(app: AppRequest) -> list[tuple[Resources, Mapping[str, int]]]:
+def _parts(app: AppRequest) -> tuple[Part, ...]:
+    """Return the demand of each kind of container, and where containers of it are now."""
+    if not app.roles:
+        return ((app.demand, app.placement),)
     roles = [(role.demand, app.role_placement.get(role.name, {})) for role in app.roles]
-    return [(app.demand, app.placement), *roles]
+    return ((app.demand, app.placement), *roles)

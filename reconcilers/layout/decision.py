@@ -52,7 +52,8 @@ class Decision:
         touched: Running applications whose places change, by id.
         touches_max: How many the rules allowed, beside those that had to be.
         released: Running applications that lose everything to a higher priority, or to a lost node.
-        prices: What a whole class of nodes full of one resource is worth now, by `class/resource`.
+        prices: What a whole class of nodes full of one resource is worth now, by `class/resource`;
+            beside that a unit of fairness `loss`, and one more `restart`.
         verdicts: By app id.
         input_hash: sha256 of the snapshot in canonical form.
         version: Of the algorithm and its solver: equal versions decide equally.

@@ -24,7 +24,7 @@ from reconcilers.layout.problem import in_order
 from reconcilers.layout.settled import problem_hash
 from reconcilers.layout.validate import problems
 from reconcilers.layout.versions import name_of
-from reconcilers.layout.wording import reason
+from reconcilers.layout.wording import Wording
 
 Partitions = Mapping[str, Partition]
 
@@ -50,11 +50,12 @@ def plan(state: ClusterState, policy: str | None = None) -> tuple[LayoutDecided,
     new = {**old, **_partitions(posed, decision)}
     broken = problems(state, new)
     assert not broken, f"the layout of revision {state.revision} is unsound: {broken}"
+    wording = Wording.of(state, old, new)
     changes = {
         app_id: PartitionChange(
             generation=state.apps[app_id].last_generation + 1,
             partition=new[app_id],
-            reason=reason(state, state.apps[app_id], old, new, decision.verdicts.get(app_id)),
+            reason=wording.reason(state.apps[app_id], decision.verdicts.get(app_id)),
         )
         for app_id in old
         if new[app_id] != old[app_id]

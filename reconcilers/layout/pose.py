@@ -50,6 +50,7 @@ def pose(state: ClusterState, policy: str | None = None) -> Posed:
                 for order, app in enumerate(problem.contenders)
             ),
             options=options,
+            prices=_last_prices(state),
         ),
     )
 
@@ -59,10 +60,15 @@ def options_of(rules: LayoutRules, policy: str | None = None) -> Options:
     return Options.of(attrs.evolve(rules, policy=policy) if policy else rules)
 
 
+def _last_prices(state: ClusterState) -> Mapping[str, float]:
+    last = state.last_decision
+    return last.quality.prices if last and last.quality else {}
+
+
 def _offer(report: NodeReported, standing: Standing) -> NodeOffer:
-    capacity = attrs.evolve(
-        report.capacity, gpu_count=len({device.uuid for device in report.devices})
-    )
+    capacity, gpu_count = report.capacity, len({device.uuid for device in report.devices})
+    if capacity.gpu_count != gpu_count:
+        capacity = attrs.evolve(capacity, gpu_count=gpu_count)
     room = standing.room[report.node_id]
     return NodeOffer(
         node_id=report.node_id,
@@ -74,7 +80,10 @@ def _offer(report: NodeReported, standing: Standing) -> NodeOffer:
 
 def rack_of(labels: Mapping[str, str]) -> str:
     """Return where a node stands, by its labels; empty when they do not say."""
-    return next((labels[name] for name in RACK_LABELS if labels.get(name)), "")
+    for name in RACK_LABELS:
+        if rack := labels.get(name):
+            return rack
+    return ""
 
 
 def _request(state: ClusterState, app: App, order: int, standing: Standing) -> AppRequest:

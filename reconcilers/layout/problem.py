@@ -82,10 +82,11 @@ def lost_nodes_of(state: ClusterState, app: App) -> tuple[str, ...]:
     """Return the nodes that are out of reach and may still run containers of this application."""
     if app.generation is None:
         return ()
-    node_ids = sorted({member.node_id for member in app.generation.live})
-    return tuple(
+    node_ids = dict.fromkeys(member.node_id for member in app.generation.live)
+    gone = [
         node_id for node_id in node_ids if (node := state.nodes.get(node_id)) is None or node.lost
-    )
+    ]
+    return tuple(sorted(gone))
 
 
 def _ended(app: App) -> bool:

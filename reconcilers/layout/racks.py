@@ -10,7 +10,7 @@ from typing import Final, Self
 import attrs
 import networkx as nx
 
-from reconcilers.layout.snapshot import NodeOffer, Snapshot
+from reconcilers.layout.snapshot import NodeOffer
 
 ROOT: Final = ()
 
@@ -61,16 +61,6 @@ class Racks:
     def _switches(self, node_id: str) -> list[Place]:
         """Return the places around a node, outermost first; the last one is its rack."""
         return sorted(nx.ancestors(self.tree, self.machines[node_id]), key=len)
-
-
-def rack_order(snapshot: Snapshot) -> list[int]:
-    """Return the indices of the snapshot's nodes in an order in which neighbours share racks.
-
-    Depth first through the tree, places by name; the machines of a rack stay in the order of the
-    snapshot. Those of unknown rack come first.
-    """
-    nodes = snapshot.nodes
-    return sorted(range(len(nodes)), key=lambda index: (_place(nodes[index].rack), index))
 
 
 def _place(rack: str) -> Place:

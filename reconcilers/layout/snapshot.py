@@ -116,8 +116,14 @@ class Options(LayoutRules):
 
 @attrs.frozen(kw_only=True)
 class Snapshot:
-    """The input of one decision. Equal snapshots give equal decisions, bit by bit."""
+    """The input of one decision. Equal snapshots give equal decisions, bit by bit.
+
+    Attributes:
+        prices: `Decision.prices` of the last decision, if there was one. They save the optimizer
+            time; any others, or none, are as good for the layout.
+    """
 
     nodes: tuple[NodeOffer, ...]
     apps: tuple[AppRequest, ...]
     options: Options = Options()
+    prices: Mapping[str, float] = attrs.field(factory=dict)

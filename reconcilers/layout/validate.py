@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from events.generations import Member
 from events.layouts import Partition, size
 from events.state import App, ClusterState
-from events.units import Resources
 from reconcilers.layout.problem import Treatment, in_order, treatment
+from reconcilers.layout.sums import used_on
 
 RESOURCES = ("cpu_milli", "memory_bytes")
 
@@ -15,15 +16,18 @@ def problems(state: ClusterState, partitions: Mapping[str, Partition]) -> tuple[
     """Return a sentence for each rule that the partitions of all unfinished apps break."""
     found: list[str] = []
     granted: list[tuple[App, Partition]] = []
+    pinned: list[App] = []
     for app in in_order(state):
         partition = partitions.get(app.app_id, {})
         kind = treatment(state, app)
+        if kind is Treatment.PINNED:
+            pinned.append(app)
         found.extend(_of_one_app(app, partition, kind))
         if kind in {Treatment.CONTENDS, Treatment.HELD}:
             granted.append((app, partition))
             found.extend(_places(state, app, partition))
-    found.extend(_overfull(state, granted))
-    found.extend(_shared_devices(state, granted))
+    found.extend(_overfull(state, granted, pinned))
+    found.extend(_shared_devices(granted, pinned))
     found.extend(f"{name} is no unfinished app" for name in partitions if name not in state.apps)
     return tuple(found)
 
@@ -51,40 +55,31 @@ def _places(state: ClusterState, app: App, partition: Partition) -> Iterator[str
                 yield f"{app.app_id} has device {uuid}, which {node_id} has not"
 
 
-def _overfull(state: ClusterState, granted: list[tuple[App, Partition]]) -> Iterator[str]:
+def _overfull(
+    state: ClusterState, granted: list[tuple[App, Partition]], pinned: list[App]
+) -> Iterator[str]:
     """Only grants count: a node that pinned containers overfill alone is nobody's fault."""
-    given, used = _sums(granted), _in_use(state)
-    for node_id, amount in given.items():
+    given = used_on((app.demand, _counts(partition)) for app, partition in granted)
+    used = used_on((app.demand, Counter(one.node_id for one in _live(app))) for app in pinned)
+    for node_id, amounts in given.items():
         if (node := state.nodes.get(node_id)) is None:
             continue
-        total = amount + used.get(node_id, Resources())
-        for name in RESOURCES:
+        # Devices are not compared as a number: each of them has an owner of its own.
+        for name, amount, more in zip(RESOURCES, amounts, used.get(node_id, (0, 0)), strict=False):
             capacity = getattr(node.report.capacity, name)
-            if getattr(amount, name) > 0 and getattr(total, name) > capacity:
-                yield f"{node_id} has {capacity} {name}, and {getattr(total, name)} are granted"
+            if amount > 0 and amount + more > capacity:
+                yield f"{node_id} has {capacity} {name}, and {amount + more} are granted"
 
 
-def _sums(granted: list[tuple[App, Partition]]) -> dict[str, Resources]:
-    sums: dict[str, Resources] = {}
-    for app, partition in granted:
-        for node_id, slots in partition.items():
-            sums[node_id] = sums.get(node_id, Resources()) + app.demand * slots.count
-    return sums
+def _counts(partition: Partition) -> dict[str, int]:
+    return {node_id: slots.count for node_id, slots in partition.items()}
 
 
-def _pinned(state: ClusterState) -> list[App]:
-    return [app for app in in_order(state) if treatment(state, app) is Treatment.PINNED]
+def _live(app: App) -> tuple[Member, ...]:
+    return app.generation.live if app.generation else ()
 
 
-def _in_use(state: ClusterState) -> dict[str, Resources]:
-    used: dict[str, Resources] = {}
-    for app in _pinned(state):
-        for member in app.generation.live if app.generation else ():
-            used[member.node_id] = used.get(member.node_id, Resources()) + app.demand
-    return used
-
-
-def _shared_devices(state: ClusterState, granted: list[tuple[App, Partition]]) -> Iterator[str]:
+def _shared_devices(granted: list[tuple[App, Partition]], pinned: list[App]) -> Iterator[str]:
     owners = Counter(
         (node_id, uuid)
         for _, partition in granted
@@ -92,10 +87,7 @@ def _shared_devices(state: ClusterState, granted: list[tuple[App, Partition]]) -
         for uuid in slots.devices
     )
     in_use = {
-        (member.node_id, uuid)
-        for app in _pinned(state)
-        for member in (app.generation.live if app.generation else ())
-        for uuid in member.devices
+        (member.node_id, uuid) for app in pinned for member in _live(app) for uuid in member.devices
     }
     for (node_id, uuid), count in owners.items():
         if count > 1:

@@ -6,6 +6,10 @@ The setting is that of section V of the paper (Sun et al., "Towards Distributed 
 Shared Clusters: A Dynamically-Partitioned Approach", 2017): 20 servers with 240 CPUs, 5 GPUs and
 2.5 TB of memory in sum, 50 applications, and three settings of theta 1 and theta 2. Writes
 `tables.md` and PNG files; everything but processor times is the same on every machine.
+
+A lighter load, the same applications 30 or 40 minutes apart, and one policy only:
+
+    python -m tests.bench.evaluation --trace paper-40m --only goodput:loss=0.2,touch=0.1 --out light
 """
 
 import argparse
@@ -29,7 +33,9 @@ from dorm.simulate.report.theme import LIGHT
 from dorm.simulate.results import Results, Summary, from_json, to_json
 from dorm.simulate.runs import Order
 from dorm.simulate.settings import read_policy
+from dorm.simulate.workloads import WORKLOADS
 from reconcilers.layout.snapshot import Options
+from tests.bench import evaluation_reasons as reasons
 
 CLUSTER: Final = "5x12cpu128g1gpu,15x12cpu128g"
 THETAS: Final = ((0.2, 0.1), (0.1, 0.1), (0.1, 0.2))
@@ -103,13 +109,15 @@ CLAIMS: Final = (
 )
 
 
-def evaluate(*, seeds: int, cores: int = 0) -> Results:
-    """Return the results of all policies and settings on the paper's workload."""
+def evaluate(
+    *, seeds: int, cores: int = 0, trace: str = "paper", labels: Sequence[str] = LABELS
+) -> Results:
+    """Return the results of policies and settings on the paper's workload."""
     base = Options()
     experiment = Experiment(
-        source=Source(trace="paper"),
+        source=Source(trace=trace),
         cluster=read_cluster(CLUSTER),
-        policies=[(label, read_policy(label, base)) for label in LABELS],
+        policies=[(label, read_policy(label, base)) for label in labels],
         seeds=tuple(range(seeds)),
         baseline=BASELINE,
         cores=cores,
@@ -121,11 +129,10 @@ def tables(results: Results) -> str:
     """Return all tables in Markdown."""
     groups = groups_of(results)
     parts = [
-        f"<!-- python -m tests.bench.evaluation --seeds {len(groups[0].runs)} -->",
+        f"<!-- tests.bench.evaluation: {results.trace}, {len(groups[0].runs)} seeds -->",
         "### Next to the paper",
         claims_table(groups),
-        "### Seed by seed: utilization in the first five hours, times static",
-        seeds_table(groups, CLAIMS[0]),
+        *reasons.tables(results, groups, DRAWN[2:]),
         "### All figures",
         markdown_table(results, headline=False),
     ]
@@ -140,18 +147,6 @@ def claims_table(groups: Sequence[Group]) -> str:
         for claim in CLAIMS
     ]
     return markdown(["", "paper", *(group.label for group in rivals)], rows)
-
-
-def seeds_table(groups: Sequence[Group], claim: Claim) -> str:
-    """Return one figure for each seed, to show how much of it is luck."""
-    rivals = [group for group in groups if not group.is_baseline]
-    found = [values(claim, group) for group in rivals]
-    seeds = sorted({seed for row in found for seed in row})
-    rows = [
-        [str(seed), *(claim.form.format(row[seed]) if seed in row else "" for row in found)]
-        for seed in seeds
-    ]
-    return markdown(["seed", *(group.label for group in rivals)], rows)
 
 
 def values(claim: Claim, group: Group) -> Mapping[int, float]:
@@ -208,6 +203,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The paper's evaluation, run again.")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--cores", type=int, default=0, help="runs at a time; 0 for all cores")
+    parser.add_argument("--trace", choices=WORKLOADS, default="paper")
+    parser.add_argument("--only", action="append", help="one policy, beside the baseline")
     parser.add_argument("--out", type=Path, default=Path("docs/evaluation"))
     parser.add_argument("--save", type=Path, help="keep the results as JSON")
     parser.add_argument("--load", type=Path, help="take saved results instead of running")
@@ -215,7 +212,10 @@ def main() -> None:
     if options.load:
         results = from_json(options.load.read_bytes())
     else:
-        results = evaluate(seeds=options.seeds, cores=options.cores)
+        labels = (BASELINE, *options.only) if options.only else LABELS
+        results = evaluate(
+            seeds=options.seeds, cores=options.cores, trace=options.trace, labels=labels
+        )
     if options.save:
         options.save.write_bytes(to_json(results))
     write(results, options.out)

@@ -10,7 +10,7 @@ from reconcilers.layout import Limit, Verdict
 from reconcilers.layout.policies.drf.board import Board
 from reconcilers.layout.policies.drf.placement import ANY_SHARE, make_way
 from reconcilers.layout.pose import pose
-from reconcilers.layout.wording import reason
+from reconcilers.layout.wording import Wording
 from tests.builders import (
     a_layout,
     a_node,
@@ -267,7 +267,7 @@ def worded(count: int, verdict: Verdict | None) -> str:
     """Why the app that had nothing gets so many containers of one cpu, on four."""
     state = fair(a_node("n1"), an_app("a", max=9))
     new = {"a": {"n1": Slots(count=count)}}
-    return reason(state, state.apps["a"], {"a": {}}, new, verdict)
+    return Wording.of(state, {"a": {}}, new).reason(state.apps["a"], verdict)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from events.apps import SpeedPoint
 from events.catalog import Event
-from events.layouts import join
+from events.layouts import LayoutQuality, join
 from events.policy import RESTART_MS
 from events.state import ClusterState
 from reconcilers import layout
@@ -211,6 +211,17 @@ def test_whatever_a_layout_depends_on_poses_another_problem(event: Event) -> Non
 def test_the_answer_and_the_time_are_no_part_of_the_problem(event: Event) -> None:
     """Else every decision would call for the next one."""
     assert problem_hash(fair(*CLUSTER)) == problem_hash(fair(*CLUSTER, event))
+
+
+def test_the_last_prices_are_a_hint_and_no_part_of_the_problem() -> None:
+    """They save the optimizer time; a decision that were due again for them would never end."""
+    quality = LayoutQuality(prices={"0/cpu": 0.5})
+    decision = attrs.evolve(a_layout({"a": {"n1": 2}}, decision_id="d2"), quality=quality)
+    before, after = fair(*CLUSTER), fair(*CLUSTER, decision)
+
+    assert {} == pose(before).snapshot.prices
+    assert {"0/cpu": 0.5} == pose(after).snapshot.prices
+    assert problem_hash(before) == problem_hash(after)
 
 
 def test_an_app_on_its_way_out_makes_one_decision_due_not_two() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from reconcilers.layout.racks import Racks, rack_order
-from tests.reconcilers.snapshots import a_snapshot, an_offer
+from reconcilers.layout.racks import Racks
+from tests.reconcilers.snapshots import an_offer
 
 NODES = (
     an_offer("b", rack="row2/rack1"),
@@ -12,18 +12,6 @@ NODES = (
     an_offer("d", rack="row1/rack2"),
     an_offer("nowhere"),
 )
-
-
-def test_neighbours_in_the_order_share_racks() -> None:
-    """Whoever fills nodes in this order keeps an application together."""
-    order = rack_order(a_snapshot(*NODES))
-
-    assert ["nowhere", "c", "a", "d", "b"] == [NODES[index].node_id for index in order]
-
-
-def test_machines_of_one_rack_keep_their_order() -> None:
-    """The order is that of the snapshot, so that it is the same everywhere."""
-    assert [0, 1, 2] == rack_order(a_snapshot(*(an_offer(name) for name in ("z", "a", "m"))))
 
 
 @pytest.mark.parametrize(
@@ -50,5 +38,4 @@ def test_a_machine_with_the_name_of_a_rack_is_a_machine() -> None:
     """Names are chosen by people; a node `row1` must not become a row."""
     nodes = (an_offer("row1"), an_offer("x", rack="row1"))
 
-    assert [0, 1] == rack_order(a_snapshot(*nodes))
     assert 2 == Racks.of(nodes).distance("row1", "x")

@@ -1,9 +1,10 @@
 """Generated workloads."""
 
+import attrs
 import pytest
 
 from dorm.simulate.job import Curve, speed_points
-from dorm.simulate.workloads import paper
+from dorm.simulate.workloads import WORKLOADS, paper
 from tests.simulate.builders import a_job
 
 
@@ -26,6 +27,18 @@ def test_a_seed_is_a_workload() -> None:
     """The same on every machine; another seed is another one."""
     assert paper(3) == paper(3)
     assert paper(3) != paper(4)
+
+
+def test_a_lighter_load_is_the_same_applications_farther_apart() -> None:
+    """So that a comparison of loads compares nothing else."""
+    usual, light = paper(3), WORKLOADS["paper-40m"](3)
+
+    assert [job.submitted_ms * 2 for job in usual] == pytest.approx(
+        [job.submitted_ms for job in light], abs=2
+    )
+    assert [attrs.evolve(job, submitted_ms=0) for job in usual] == [
+        attrs.evolve(job, submitted_ms=0) for job in light
+    ]
 
 
 def test_a_curve_of_points_is_linear_between_them() -> None:

@@ -13,6 +13,7 @@ tenth with a quarter of the restarts, and single arrivals gained nothing from 24
 """
 
 import math
+from collections.abc import Iterator
 from typing import Final
 
 import attrs
@@ -39,23 +40,27 @@ class Level:
     dual: Dual
 
 
-def levels(model: Model, full: Dual, forced: int) -> list[Level]:
-    """Return the budgets that are worth trying, the smallest first; the full one last.
+def levels(
+    model: Model, full: Dual, forced: int, *, least: int = 0, pays: float = PAYS
+) -> Iterator[Level]:
+    """Yield the budgets that are worth trying, the smallest first; the full one last.
 
     Args:
         model: The problem.
         full: The dual with the full budget.
         forced: Running applications that are disturbed whatever happens.
+        least: Smaller budgets are known not to do.
+        pays: Part of the full bound by which the bound of a budget may be below it.
     """
     most = model.touches_max
     few = min(most, math.ceil(TYPICAL * int(model.running.sum())))
-    found = []
     for touches in sorted({0, few} - {most}):
+        if touches < least:
+            continue
         answer = dual(model, touches_max=touches + forced, start=full.prices)
-        if answer.bound >= full.bound - PAYS * abs(full.bound):
-            found.append(Level(touches=touches, dual=answer))
-            break
-    return [*found, Level(touches=most, dual=full)]
+        if answer.bound >= full.bound - pays * abs(full.bound):
+            yield Level(touches=touches, dual=answer)
+    yield Level(touches=most, dual=full)
 
 
 def chosen(table: Table, level: Level) -> dict[int, int]:

@@ -1,7 +1,7 @@
 """From a snapshot to the arrays of a `Model`."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -9,7 +9,6 @@ import numpy as np
 
 from events.units import Resources
 from reconcilers.layout.optimizer.model import (
-    RESOURCES,
     Bools,
     Floats,
     Ints,
@@ -18,25 +17,12 @@ from reconcilers.layout.optimizer.model import (
     Role,
     share_of,
 )
+from reconcilers.layout.optimizer.rooms import Rooms, amounts, rack_order
 from reconcilers.layout.optimizer.shares import Claims, entitlement, fair_shares
-from reconcilers.layout.optimizer.values import Sizes, concave, values
-from reconcilers.layout.snapshot import AppRequest, NodeOffer, Snapshot
+from reconcilers.layout.optimizer.values import Sizes, curves, values
+from reconcilers.layout.snapshot import AppRequest, Snapshot
 
-CLASS_STEPS: Final = (
-    64  # capacities that differ by less than this part of the largest are one class
-)
 PLENTY: Final = 1 << 40
-
-
-@attrs.frozen(kw_only=True, eq=False)
-class _Nodes:
-    room: Ints
-    total: Ints
-    node_class: Ints
-    classes: Ints
-    class_room: Ints
-    class_nodes: Ints
-    index: dict[str, int]
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -56,11 +42,12 @@ def build(snapshot: Snapshot) -> Model:
             caller decides first what of it can stand.
     """
     apps, options = snapshot.apps, snapshot.options
-    units = _units(apps)
-    nodes = _nodes(snapshot.nodes, units)
-    demands = _demands(apps, nodes, units)
-    old = _old(apps, nodes.index)
+    demand = amounts([app.demand for app in apps])
+    units = _units(apps, demand)
+    nodes = Rooms.of(snapshot.nodes, units)
     roles = _roles(apps, nodes.index, units)
+    demands = _demands(apps, demand // units, nodes, roles)
+    old = _old(apps, nodes.index)
     old_size = np.bincount(old.app, weights=old.count, minlength=len(apps)).astype(np.int64)
     _check(snapshot, nodes, demands, old, old_size, roles)
     stands = (old_size > 0) & (old_size >= demands.low)
@@ -79,7 +66,7 @@ def build(snapshot: Snapshot) -> Model:
     fair = _fair(nodes, demands, one, share, weight, entitled)
     is_goodput = options.policy == "goodput"
     kinds = [_resources(row, units) for row in nodes.classes]
-    curves = [concave(app, kinds) if is_goodput else None for app in apps]
+    speeds = curves(apps, kinds) if is_goodput else [None] * len(apps)
     worth = values(
         Sizes(
             low=demands.low,
@@ -89,7 +76,7 @@ def build(snapshot: Snapshot) -> Model:
             share=share,
             fair=fair,
             entitled=entitled,
-            curves=curves,
+            curves=speeds,
             shortfall_price=options.shortfall_price if is_goodput else 0.0,
         )
     )
@@ -104,7 +91,7 @@ def build(snapshot: Snapshot) -> Model:
         classes=nodes.classes,
         class_room=nodes.class_room,
         class_nodes=nodes.class_nodes,
-        order=_rack_order(snapshot.nodes),
+        order=rack_order(snapshot.nodes),
         demand=demands.one,
         fixed=demands.fixed,
         use=use,
@@ -140,69 +127,30 @@ def build(snapshot: Snapshot) -> Model:
     )
 
 
-def _amounts(resources: Resources) -> tuple[int, int, int]:
-    return resources.cpu_milli, resources.memory_bytes, resources.gpu_count
-
-
-def _resources(row: Ints, units: Sequence[int]) -> Resources:
-    cpu, memory, gpus = (amount * unit for amount, unit in zip(row.tolist(), units, strict=True))
+def _resources(row: Ints, units: Ints) -> Resources:
+    cpu, memory, gpus = (row * units).tolist()
     return Resources(cpu_milli=cpu, memory_bytes=memory, gpu_count=gpus)
 
 
-def _every_demand(apps: Sequence[AppRequest]) -> Iterator[tuple[int, int, int]]:
-    for app in apps:
-        yield _amounts(app.demand)
-        for role in app.roles:
-            yield _amounts(role.demand)
-
-
-def _units(apps: Sequence[AppRequest]) -> tuple[int, ...]:
+def _units(apps: Sequence[AppRequest], demand: Ints) -> Ints:
     """Return the greatest common divisor of all demands, by resource."""
-    distinct = dict.fromkeys(_every_demand(apps))
-    columns = zip(*distinct, strict=True) if distinct else ((), (), ())
-    return tuple(math.gcd(*column) or 1 for column in columns)
+    roles = amounts([role.demand for app in apps for role in app.roles])
+    units = np.gcd.reduce(np.concatenate([demand, roles]), axis=0, initial=0)
+    found: Ints = np.maximum(units, 1)
+    return found
 
 
-def _nodes(offers: Sequence[NodeOffer], units: Sequence[int]) -> _Nodes:
-    shape = (len(offers), len(RESOURCES))
-    divisor = np.array(units, dtype=np.int64)
-    capacity = np.array([_amounts(offer.capacity) for offer in offers], dtype=np.int64)
-    room = np.array([_amounts(offer.room) for offer in offers], dtype=np.int64)
-    capacity, room = capacity.reshape(shape) // divisor, room.reshape(shape) // divisor
-    room = np.maximum(room, 0)
-    step = np.maximum(capacity.max(axis=0, initial=1) // CLASS_STEPS, 1)
-    _, node_class = np.unique(capacity // step, axis=0, return_inverse=True)
-    node_class = node_class.reshape(-1)
-    count = int(node_class.max(initial=-1)) + 1
-    classes = np.zeros((count, len(RESOURCES)), dtype=np.int64)
-    class_room = np.zeros_like(classes)
-    np.maximum.at(classes, node_class, capacity)
-    np.add.at(class_room, node_class, room)
-    return _Nodes(
-        room=room,
-        total=capacity.sum(axis=0),
-        node_class=node_class,
-        classes=classes,
-        class_room=class_room,
-        class_nodes=np.bincount(node_class, minlength=count).astype(np.int64),
-        index={offer.node_id: index for index, offer in enumerate(offers)},
-    )
-
-
-def _demands(apps: Sequence[AppRequest], nodes: _Nodes, units: Sequence[int]) -> _Demands:
-    shape = (len(apps), len(RESOURCES))
-    divisor = np.array(units, dtype=np.int64)
-    one = np.array([_amounts(app.demand) for app in apps], dtype=np.int64).reshape(shape) // divisor
-    fixed = np.zeros(shape, dtype=np.int64)
-    for index, app in enumerate(apps):
-        for role in app.roles:
-            fixed[index] += np.array(_amounts(role.demand), dtype=np.int64) // divisor * role.count
+def _demands(
+    apps: Sequence[AppRequest], one: Ints, nodes: Rooms, roles: Sequence[Role]
+) -> _Demands:
+    fixed = np.zeros_like(one)
+    for role in roles:
+        fixed[role.app] += role.demand * role.count
     low = np.array([app.min for app in apps], dtype=np.int64)
-    high = np.array([max(app.min, app.max) for app in apps], dtype=np.int64)
+    high = np.maximum(low, np.array([app.max for app in apps], dtype=np.int64))
     most = np.zeros(len(apps), dtype=np.int64)
-    for row, count in zip(nodes.classes, nodes.class_nodes, strict=True):
-        each = np.where(one > 0, row // np.maximum(one, 1), PLENTY).min(axis=1)
-        most += each * int(count)
+    for row, count in zip(nodes.classes, nodes.class_nodes.tolist(), strict=True):
+        most += np.where(one > 0, row // np.maximum(one, 1), PLENTY).min(axis=1) * count
     return _Demands(
         one=one, fixed=fixed, low=low, high=np.maximum(np.minimum(high, most), low),
         possible=most >= low,
@@ -210,26 +158,21 @@ def _demands(apps: Sequence[AppRequest], nodes: _Nodes, units: Sequence[int]) ->
 
 
 def _old(apps: Sequence[AppRequest], index: dict[str, int]) -> Places:
-    rows = [
-        (position, index[node_id], count)
-        for position, app in enumerate(apps)
-        for node_id, count in app.placement.items()
-        if count > 0 and node_id in index
-    ]
-    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    table = table[np.lexsort((table[:, 1], table[:, 0]))]
-    return Places(app=table[:, 0], node=table[:, 1], count=table[:, 2])
+    sizes = np.array([len(app.placement) for app in apps], dtype=np.int64)
+    app = np.repeat(np.arange(len(apps)), sizes)
+    node = np.array([index.get(key, -1) for app in apps for key in app.placement], dtype=np.int64)
+    count = np.array([many for app in apps for many in app.placement.values()], dtype=np.int64)
+    order = np.argsort(app * len(index) + node, kind="stable")
+    order = order[(node[order] >= 0) & (count[order] > 0)]
+    return Places(app=app[order], node=node[order], count=count[order])
 
 
-def _roles(
-    apps: Sequence[AppRequest], index: dict[str, int], units: Sequence[int]
-) -> tuple[Role, ...]:
-    divisor = np.array(units, dtype=np.int64)
+def _roles(apps: Sequence[AppRequest], index: dict[str, int], units: Ints) -> tuple[Role, ...]:
     return tuple(
         Role(
             app=position,
             name=role.name,
-            demand=np.array(_amounts(role.demand), dtype=np.int64) // divisor,
+            demand=amounts([role.demand])[0] // units,
             count=role.count,
             places={
                 index[node_id]: count
@@ -242,7 +185,7 @@ def _roles(
     )
 
 
-def _by_class(old: Places, nodes: _Nodes, apps: int) -> Ints:
+def _by_class(old: Places, nodes: Rooms, apps: int) -> Ints:
     by_class = np.zeros((apps, len(nodes.classes)), dtype=np.int64)
     np.add.at(by_class, (old.app, nodes.node_class[old.node]), old.count)
     return by_class
@@ -250,7 +193,7 @@ def _by_class(old: Places, nodes: _Nodes, apps: int) -> Ints:
 
 def _check(
     snapshot: Snapshot,
-    nodes: _Nodes,
+    nodes: Rooms,
     demands: _Demands,
     old: Places,
     old_size: Ints,
@@ -272,30 +215,24 @@ def _check(
 
 def _entitled(
     apps: Sequence[AppRequest],
-    nodes: _Nodes,
+    nodes: Rooms,
     demands: _Demands,
     stands: Bools,
     evicted: Bools,
     rests: Bools,
 ) -> Bools:
     """Return whose minimum is due: by tier, then those who run, who were evicted, who wait."""
-    rank = np.where(stands, 0, np.where(evicted, 1, 2)).tolist()
-    order = sorted(
-        np.flatnonzero(demands.possible).tolist(),
-        key=lambda index: (
-            not rests[index],  # What may not be touched cannot make way for anybody.
-            -apps[index].priority,
-            rank[index],
-            apps[index].submitted_ms,
-            index,
-        ),
-    )
+    rank = np.where(stands, 0, np.where(evicted, 1, 2))
+    tier = np.array([app.priority for app in apps], dtype=np.int64)
+    submitted = np.array([app.submitted_ms for app in apps], dtype=np.int64)
+    # What may not be touched comes first: it cannot make way for anybody.
+    order = np.lexsort((submitted, rank, -tier, ~rests))
     minimum = demands.one * demands.low[:, None] + demands.fixed
-    return entitlement(minimum, nodes.room.sum(axis=0), order)
+    return entitlement(minimum, nodes.room.sum(axis=0), order[demands.possible[order]])
 
 
 def _fair(
-    nodes: _Nodes, demands: _Demands, one: Floats, share: Floats, weight: Floats, entitled: Bools
+    nodes: Rooms, demands: _Demands, one: Floats, share: Floats, weight: Floats, entitled: Bools
 ) -> Floats:
     if not len(share):
         return share
@@ -308,8 +245,3 @@ def _fair(
         weight=weight,
     )
     return fair_shares(claims, left)
-
-
-def _rack_order(offers: Sequence[NodeOffer]) -> Ints:
-    order = sorted(range(len(offers)), key=lambda index: (offers[index].rack.split("/"), index))
-    return np.array(order, dtype=np.int64)

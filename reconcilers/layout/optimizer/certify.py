@@ -15,12 +15,14 @@ from reconcilers.layout.optimizer.arrange import Candidate, Freedom, arrange
 from reconcilers.layout.optimizer.model import Ints, Model
 from reconcilers.layout.optimizer.objective import score
 from reconcilers.layout.optimizer.packing import Guide, admit_roles, best_fit, spots
-from reconcilers.layout.optimizer.sizes import Sizes, exact_sizes
+from reconcilers.layout.optimizer.sizes import Effort, Sizes, exact_sizes
 from reconcilers.layout.optimizer.table import Table, standing, times
 
 NODES_MAX: Final = 64
 APPS_MAX: Final = 100
-TREE_MAX: Final = 200  # nodes of the search tree: what is not closed by then takes thousands
+FEW_PLACES: Final = 128  # applications times classes
+EFFORT: Final = Effort(nodes_max=200)  # what is not closed by then takes thousands of nodes
+LESS_EFFORT: Final = Effort(nodes_max=30, restarts=False)  # of more kinds of nodes little packs
 PROVEN: Final = 2e-4  # a layout this near to its bound is called optimal
 
 
@@ -54,7 +56,8 @@ def prove(base: Table, priced: Model, guide: Guide, touches_max: int) -> Proof |
         guide: Prices, for where to put things.
         touches_max: Running applications that may be disturbed, those changed already included.
     """
-    sizes = exact_sizes(priced, touches_max=touches_max, nodes_max=TREE_MAX)
+    effort = EFFORT if priced.apps * len(priced.classes) <= FEW_PLACES else LESS_EFFORT
+    sizes = exact_sizes(priced, touches_max=touches_max, effort=effort)
     if sizes is None:
         return None
     placed = (base.size > 0) & ~base.model.yields

@@ -20,6 +20,7 @@ import numpy as np
 from reconcilers.layout.optimizer.arrange import Freedom, arrange
 from reconcilers.layout.optimizer.gangs import make_room
 from reconcilers.layout.optimizer.model import Bools, Model
+from reconcilers.layout.optimizer.named import recalled
 from reconcilers.layout.optimizer.packing import Guide
 from reconcilers.layout.optimizer.prices import Dual, dual
 from reconcilers.layout.optimizer.table import Table, standing
@@ -56,7 +57,7 @@ def prepare(model: Model) -> Case:
     table = standing(model)
     waiting = (model.entitled | model.evicted) & (table.size == 0)
     priced = _worthless(model, ~waiting & (table.size == 0))
-    full = dual(priced)
+    full = dual(priced, start=recalled(model, model.snapshot.prices))
     guide = Guide.of(model, full)
     due = waiting & (model.evicted | model.overdue)
     if due.any():

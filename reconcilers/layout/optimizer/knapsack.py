@@ -22,6 +22,7 @@ from reconcilers.layout.optimizer.solver import Solver
 
 WORTHLESS: Final = 1e-12  # part of the highest price below which a shape is not considered
 KNAPSACK_GAP: Final = 5e-5
+KNAPSACK_NODES_MAX: Final = 200  # of the search tree: closed by then, or nearly
 TILT: Final = 0.4  # densities are tilted by up to this part of themselves
 TILTS: Final = 3  # tilted orders per weight
 PAUSE: Final = 8  # steps of a sweep after which full nodes are left out
@@ -174,7 +175,13 @@ def best_pattern(price: Floats, demand: Ints, room: Ints, most: Ints) -> tuple[f
     if not len(items):
         return 0.0, pattern
     solver = Solver()
-    solver.setOptionValue("mip_rel_gap", KNAPSACK_GAP)
+    for option, value in (
+        ("mip_rel_gap", KNAPSACK_GAP),
+        ("mip_max_nodes", KNAPSACK_NODES_MAX),
+        ("mip_heuristic_effort", 0.0),  # The greedy filling is a better one, and was tried before.
+        ("presolve", "off"),  # There is nothing to reduce.
+    ):
+        solver.setOptionValue(option, value)
     scale = 1.0 / float(price[items].max())
     solver.passModel(_knapsack(price[items] * scale, demand[items], room, upper[items]))
     solver.run()

@@ -43,7 +43,7 @@ TRIALS: Final = 1200  # of all large groups together
 PER_GROUP: Final = 4  # patterns of a group that are added in one round; three times for large ones
 PER_ROUND: Final = 400  # patterns that are added in one round
 CLOSE: Final = 4e-4  # generation ends when so little of the value is missing
-CERTIFIED_GROUPS_MAX: Final = 64  # with more groups a proof would take too long
+EXACT_WORK_MAX: Final = 600  # shapes of all exact knapsacks together: they take milliseconds each
 CLEAR: Final = 2e-3  # an improvement of a group's price that makes the exact knapsack needless
 
 
@@ -100,18 +100,22 @@ def generate(task: Task) -> Solution | None:
         group=np.zeros(len(task.groups.count)),
         loss=0.0,
     )
-    best = pricing.improve(program, opening, certify=False)
-    bound, rounds = math.inf, 0
+    best = pricing.improve(program, opening, work_max=0)
+    bound, rounds, work = math.inf, 0, 0
+    certify = task.certify
     solved: Prices | None = None
     while (now := program.solve()) is not None:
         solved, rounds = now, rounds + 1
         value = base + program.value
         if not best.added or rounds > task.rounds_max:
             break
-        best = pricing.improve(program, solved, certify=task.certify)
+        best = pricing.improve(program, solved, work_max=EXACT_WORK_MAX - work if certify else 0)
+        work += best.work
+        certify = certify and not best.is_refused
         if best.is_exact:
             bound = min(bound, lagrangian(task, solved, best.value))
-        if _is_close(task, solved, best, value, bound):
+        missing = bound - value if certify else pricing.missing(solved, best)
+        if missing <= CLOSE * abs(value - task.segments.base_gain):
             break
     if solved is None:
         return None
@@ -125,18 +129,6 @@ def generate(task: Task) -> Solution | None:
         value=base + program.value,
         rounds=rounds,
     )
-
-
-def _is_close(task: Task, prices: Prices, best: "_Best", value: float, bound: float) -> bool:
-    """Return whether more patterns could add but little to what the program is worth.
-
-    Without a proof that is judged by the patterns that the greedy pricing found.
-    """
-    close = CLOSE * abs(value - task.segments.base_gain)
-    if task.certify and len(task.groups.count) <= CERTIFIED_GROUPS_MAX:
-        return bound - value <= close
-    better = np.maximum(best.value - prices.group, 0.0)
-    return math.fsum((task.groups.count * better).tolist()) <= close
 
 
 def _opening_prices(segments: Segments, shapes: int) -> Floats:
@@ -174,11 +166,21 @@ def lagrangian(task: Task, prices: Prices, best: Floats) -> float:
 
 @attrs.frozen(kw_only=True, eq=False)
 class _Best:
-    """(G,) the most a node of each group is worth; whether that is proven; patterns added."""
+    """What pricing found.
+
+    Attributes:
+        value: (G,) the most a node of each group is worth.
+        added: Patterns.
+        is_exact: Whether the values are proven.
+        is_refused: Whether they are not because that would have been too much work.
+        work: What proving took: shapes of all exact knapsacks.
+    """
 
     value: Floats
-    is_exact: bool
     added: int
+    is_exact: bool = False
+    is_refused: bool = False
+    work: int = 0
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -219,25 +221,36 @@ class _Pricing:
             most=task.segments.most(len(task.shapes.demand)),
         )
 
-    def improve(self, program: Program, prices: Prices, *, certify: bool) -> _Best:
-        """Add patterns that are worth more than the nodes they need."""
+    def improve(self, program: Program, prices: Prices, *, work_max: int) -> _Best:
+        """Add patterns that are worth more than the nodes they need.
+
+        Where the greedy ones hardly are, exact knapsacks say what the most is, as long as there are
+        no more than `work_max` shapes in them.
+        """
         value, patterns = self.greedy.fill(self.trials, prices.shape, self.most)
         best = np.maximum.reduceat(value, self.start)
         chosen = self._choose(value, prices)
         added = program.add(self.group[chosen], patterns[chosen])
-        if not certify or len(best) > CERTIFIED_GROUPS_MAX:
-            return _Best(value=best, is_exact=False, added=added)
         clear = best > prices.group + np.maximum(CLEAR * prices.group, 1e-12)
+        unclear = np.flatnonzero(~clear)
+        work = len(unclear) * len(prices.shape)
+        if work > work_max or work_max == 0:
+            return _Best(value=best, added=added, is_refused=work_max > 0)
         found = []
-        for group in np.flatnonzero(~clear).tolist():
+        for group in unclear.tolist():
             most, pattern = best_pattern(
                 prices.shape, self.task.shapes.demand, self.task.groups.room[group], self.most
             )
             best[group] = max(most, float(best[group]))
             found.append(pattern)
         if found:
-            added += program.add(np.flatnonzero(~clear), np.array(found))
-        return _Best(value=best, is_exact=not clear.any(), added=added)
+            added += program.add(unclear, np.array(found))
+        return _Best(value=best, added=added, is_exact=not clear.any(), work=work)
+
+    def missing(self, prices: Prices, best: _Best) -> float:
+        """Return what more patterns could add, judged by the ones that pricing found."""
+        better = np.maximum(best.value - prices.group, 0.0)
+        return math.fsum((self.task.groups.count * better).tolist())
 
     def _choose(self, value: Floats, prices: Prices) -> Ints:
         """Return the trials whose patterns improve most: a few of each group."""

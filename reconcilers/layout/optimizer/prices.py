@@ -37,7 +37,8 @@ from reconcilers.layout.optimizer.solver import Solver
 
 ROUNDS_MAX: Final = 120
 TOLERANCE: Final = 1e-4  # stop when the master promises less than this part of the bound
-BOX_START, BOX_LEAST, BOX_MOST = 0.3, 1e-3, 5.0  # sides of the box, relative to the prices
+BOX_START, BOX_LEAST, BOX_MOST = 0.3, 1e-4, 5.0  # sides of the box, relative to the prices
+BOX_WARM: Final = 0.05  # what the box starts with around prices that were found before
 SERIOUS: Final = 0.1  # part of the promised fall of D that counts as progress
 ROOM_START, LOSS_START, TOUCH_START = 0.6, 0.5, 0.1
 PRICE_UNIT: Final = 0.05  # the box leaves even a price of zero this much room, times its sides
@@ -95,7 +96,8 @@ def dual(model: Model, *, touches_max: int | None = None, start: Prices | None =
     if not model.apps or not model.nodes:
         return _nothing(model)
     relaxed = relax(model, model.touches_max if touches_max is None else touches_max)
-    search = _Search(relaxed, _theta(relaxed, start))
+    side = BOX_START if start is None else BOX_WARM
+    search = _Search(relaxed, _theta(relaxed, start), side)
     search.run()
     return _answer(relaxed, search)
 
@@ -103,7 +105,7 @@ def dual(model: Model, *, touches_max: int | None = None, start: Prices | None =
 class _Search:
     """Cutting planes in a moving box; the state of one minimisation of D."""
 
-    def __init__(self, relaxed: Relaxed, start: Floats) -> None:
+    def __init__(self, relaxed: Relaxed, start: Floats, side: float) -> None:
         self.relaxed = relaxed
         self.most = _most(relaxed)
         self.best = np.minimum(start, self.most)
@@ -111,7 +113,7 @@ class _Search:
         self.bound = self.proposals[0].at(self.best)
         self.master = _Master(len(start))
         self.master.add(self.proposals[0])
-        self.side = BOX_START
+        self.side = side
         self.failures = 0
 
     def run(self) -> None:

@@ -81,6 +81,7 @@ class Relaxed:
         touches_max: The touch budget, which may differ from the model's.
         gain, loss, gain_old, loss_old, gain_zero, loss_zero: As in the model, a change's gain less
             what the restart costs, in fixed point: integers add up exactly and fast in any order.
+        counts: (P, A) containers at each point.
         rows: (J - 2, 2) class and resource of each row of room.
         shapes: (S, R) distinct demands.
         fraction: (S, 1, R) share of the cluster that a container of each shape takes.
@@ -88,7 +89,8 @@ class Relaxed:
         shape: (A,) of the elastic containers.
         role_shape, role_app, role_count: (N,) the same for fixed roles.
         old_share: (J - 2, A) what each application takes of each row where it is.
-        old_room: (A, C, R) the same as amounts.
+        old_room, old_total: (A, C, R) the same as amounts, and (C, R) their sum.
+        has_old: (A,) whether they are anything.
         may_keep, may_leave, may_change: (A,) choices that an application has.
         counted: (A,) a change of it counts against the budget.
         touchable: How many those are, at least 1.
@@ -103,6 +105,7 @@ class Relaxed:
     loss_old: Ints
     gain_zero: Ints
     loss_zero: Ints
+    counts: Floats
     rows: Ints
     shapes: Ints
     fraction: Floats
@@ -113,6 +116,8 @@ class Relaxed:
     role_count: Ints
     old_share: Floats
     old_room: Ints
+    old_total: Ints
+    has_old: Bools
     may_keep: Bools
     may_leave: Bools
     may_change: Bools
@@ -129,18 +134,18 @@ class Relaxed:
 
     def propose(self, prices: Floats) -> Proposal:
         """Return what every application chooses at these prices."""
-        model, everyone = self.model, np.arange(self.model.apps)
+        model = self.model
         by_class = self.container_prices(prices)
         cheapest = by_class.argmin(axis=1)
         price = np.minimum(by_class[np.arange(len(cheapest)), cheapest], _NEVER)
-        value = model.gain - price[self.shape] * model.points - prices[LOSS] * model.loss
-        point = value.argmax(axis=0)
-        keeping, leaving, changing = self._worth(prices, value[point, everyone], price)
+        point, value = self._best_point(price[self.shape], prices[LOSS])
+        keeping, leaving, changing = self._worth(prices, value, price)
         changes = changing > np.maximum(keeping, leaving)
         leaves = ~changes & (leaving > keeping)
-        gain = np.where(changes, self.gain[point, everyone], self.gain_old)
-        loss = np.where(changes, self.loss[point, everyone], self.loss_old)
-        size = model.points[point, everyone]
+        at = point * model.apps + np.arange(model.apps)  # in the flattened tables
+        gain = np.where(changes, self.gain.take(at), self.gain_old)
+        loss = np.where(changes, self.loss.take(at), self.loss_old)
+        size = model.points.take(at)
         return Proposal(
             gain=_sum(np.where(leaves, self.gain_zero, gain)),
             spare=np.append(
@@ -155,6 +160,16 @@ class Relaxed:
             node_class=cheapest[self.shape],
         )
 
+    def _best_point(self, price: Floats, loss_price: float) -> tuple[Ints, Floats]:
+        """Return (A,) the index of the first best point, and what it is worth."""
+        model, point = self.model, np.zeros(self.model.apps, dtype=np.int64)
+        best = np.full(self.model.apps, -np.inf)
+        for index, count in enumerate(self.counts):  # several times faster than `argmax`
+            value = model.gain[index] - price * count - loss_price * model.loss[index]
+            np.putmask(point, value > best, index)
+            np.maximum(best, value, out=best)
+        return point, best
+
     def _worth(self, prices: Floats, changed: Floats, price: Floats) -> tuple[Floats, ...]:
         """Return (A,) the worth of keeping, leaving and changing; minus infinity where barred."""
         model = self.model
@@ -163,11 +178,9 @@ class Relaxed:
             place += prices[row] * share
         keeping = model.gain_old - place - prices[LOSS] * model.loss_old
         leaving = model.gain_zero - prices[LOSS] * model.loss_zero
-        roles = np.bincount(
-            self.role_app, weights=price[self.role_shape] * self.role_count, minlength=model.apps
-        )
         one_touch = prices[TOUCH] / self.touchable
-        changing = changed - roles - model.touch_cost - one_touch * self.counted
+        changing = changed - model.touch_cost - one_touch * self.counted
+        np.subtract.at(changing, self.role_app, price[self.role_shape] * self.role_count)
         return (
             np.where(self.may_keep, keeping, -np.inf),
             np.where(self.may_leave, leaving, -np.inf),
@@ -176,7 +189,8 @@ class Relaxed:
 
     def _room_left(self, changes: Bools, leaves: Bools, size: Ints, cheapest: Ints) -> Floats:
         """Return (J - 2,) what a choice leaves of each row of room. All sums are of integers."""
-        used = self.old_room[~changes & ~leaves].sum(axis=0)
+        moves = np.flatnonzero((changes | leaves) & self.has_old)
+        used = self.old_total - self.old_room[moves].sum(axis=0)
         roles = np.flatnonzero(changes[self.role_app])
         containers = np.bincount(
             np.concatenate((self.shape[changes], self.role_shape[roles])),
@@ -214,6 +228,7 @@ def relax(model: Model, touches_max: int) -> Relaxed:
         loss_old=_fixed(model.loss_old),
         gain_zero=_fixed(model.gain_zero),
         loss_zero=_fixed(model.loss_zero),
+        counts=model.points.astype(np.float64),
         rows=rows,
         shapes=shapes,
         fraction=share_of(shapes, model.total)[:, None, :],
@@ -224,6 +239,8 @@ def relax(model: Model, touches_max: int) -> Relaxed:
         role_count=role_count,
         old_share=np.ascontiguousarray(old_share.T),
         old_room=old_room,
+        old_total=old_room.sum(axis=0),
+        has_old=np.any(old_room, axis=(1, 2)),
         may_keep=model.running | model.yields,
         may_leave=~model.running,
         may_change=may_change if touches_max > 0 else may_change & ~counted,

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from typing import Final
 
 import highspy
+import numpy as np
 
 from reconcilers.layout.decision import Decision
 from reconcilers.layout.optimizer.arrange import Candidate
 from reconcilers.layout.optimizer.forced import Case
+from reconcilers.layout.optimizer.named import by_name
 from reconcilers.layout.optimizer.table import Table
-from reconcilers.layout.optimizer.verdicts import prices, verdicts
+from reconcilers.layout.optimizer.verdicts import verdicts
 
 ALGORITHM: Final = "optimizer/1"
 SOLVER: Final = (
@@ -37,7 +39,7 @@ def report(case: Case, best: Candidate, bound: float) -> Decision:
         touched=tuple(apps[app].app_id for app in had_places if table.size[app] > 0),
         touches_max=model.touches_max,
         released=tuple(apps[app].app_id for app in had_places if table.size[app] == 0),
-        prices=prices(model, case.full.prices.room),
+        prices=by_name(model, case.full.prices),
         verdicts=verdicts(table, case.guide, left),
         version=VERSION,
     )
@@ -45,13 +47,15 @@ def report(case: Case, best: Candidate, bound: float) -> Decision:
 
 def _placements(table: Table) -> Mapping[str, Mapping[str, int]]:
     """Return elastic containers by application and node id, in the order of the snapshot."""
-    snapshot, places = table.model.snapshot, table.all_places()
-    app_ids = [app.app_id for app in snapshot.apps]
-    node_ids = [node.node_id for node in snapshot.nodes]
-    found: dict[str, dict[str, int]] = {}
-    rows = zip(places.app.tolist(), places.node.tolist(), places.count.tolist(), strict=True)
-    for app, node, count in rows:
-        found.setdefault(app_ids[app], {})[node_ids[node]] = count
+    snapshot, index = table.model.snapshot, table.model.old.app
+    known = np.bincount(index, minlength=table.model.apps).tolist()
+    found: dict[str, Mapping[str, int]] = {}
+    for app, (request, size) in enumerate(zip(snapshot.apps, table.size.tolist(), strict=True)):
+        if size and not table.is_moved(app) and known[app] == len(request.placement):
+            found[request.app_id] = dict(request.placement)  # most of them, and most of the work
+        elif size:
+            slots = sorted(table.places(app).items())
+            found[request.app_id] = {snapshot.nodes[node].node_id: many for node, many in slots}
     return found
 
 

@@ -20,8 +20,8 @@ from reconcilers.layout.optimizer.packing import Guide
 from reconcilers.layout.optimizer.table import Table
 
 GAP: Final = 0.003
-PATIENCE: Final = 20  # rounds in a row without improvement
-ROUNDS: Final = ((32, 60), (128, 30), (512, 8), (2048, 3))  # for up to so many nodes
+PATIENCE: Final = 10  # rounds in a row without improvement
+ROUNDS: Final = ((32, 48), (128, 12), (512, 5), (2048, 2))  # for up to so many nodes
 BETTER: Final = 1e-9
 
 

@@ -10,7 +10,6 @@ Source: Ghodsi et al., "Dominant Resource Fairness", NSDI 2011 (progressive fill
 ours.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -37,10 +36,11 @@ class Claims:
     weight: Floats
 
 
-def entitlement(minimum: Ints, room: Ints, order: Sequence[int]) -> Bools:
+def entitlement(minimum: Ints, room: Ints, order: Ints) -> Bools:
     """Return whose minimum fits beside the minimums of all that come before.
 
-    Sums only: whether the nodes have the places is for the layout to find out.
+    Sums only: whether the nodes have the places is for the layout to find out. Whoever does not
+    fit is passed over, and the next ones are asked.
 
     Args:
         minimum: (A, R) what the smallest size needs, fixed roles included.
@@ -48,12 +48,15 @@ def entitlement(minimum: Ints, room: Ints, order: Sequence[int]) -> Bools:
         order: Indices of those who may be entitled at all, the first served first.
     """
     entitled = np.zeros(len(minimum), dtype=bool)
-    left = room.tolist()
-    needs = minimum.tolist()
-    for index in order:
-        need = needs[index]
-        if all(amount <= rest for amount, rest in zip(need, left, strict=True)):
-            left = [rest - amount for amount, rest in zip(need, left, strict=True)]
+    sums = np.cumsum(minimum[order], axis=0)
+    first = int((sums <= room).all(axis=1).argmin()) if len(order) else 0
+    fitting = first if len(order) and not (sums[first] <= room).all() else len(order)
+    entitled[order[:fitting]] = True
+    cpu, memory, gpu = (room - minimum[order[:fitting]].sum(axis=0)).tolist()
+    rest = order[fitting:]
+    for index, need in zip(rest.tolist(), minimum[rest].tolist(), strict=True):
+        if need[0] <= cpu and need[1] <= memory and need[2] <= gpu:
+            cpu, memory, gpu = cpu - need[0], memory - need[1], gpu - need[2]
             entitled[index] = True
     return entitled
 

@@ -35,15 +35,29 @@ from typing import Final
 import attrs
 import highspy
 import numpy as np
+from numpy.typing import NDArray
 
 from reconcilers.layout.optimizer.matrix import Matrix
 from reconcilers.layout.optimizer.model import EXCESS_PRICE, Bools, Floats, Ints, Model
 from reconcilers.layout.optimizer.relaxed import Relaxed, relax
 from reconcilers.layout.optimizer.solver import Solver
 
-NODES_MAX: Final = 3000  # of the search tree
-GAP: Final = 1e-4
 SAME: Final = 1e-7  # slopes that differ by less are one, in the solver's unit of gain
+
+
+@attrs.frozen(kw_only=True)
+class Effort:
+    """When the solver stops.
+
+    Attributes:
+        nodes_max: Of the search tree; 1 for little more than the linear relaxation.
+        gap: To the bound, as a part of the value.
+        restarts: Whether it may presolve once more what the root has made smaller.
+    """
+
+    nodes_max: int = 3000
+    gap: float = 1e-4
+    restarts: bool = True
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -56,6 +70,7 @@ class Sizes:
         size: (A,) elastic containers, as they are now of those that are not touched.
         by_class: (A, C) the same by class.
         touched: (A,) is placed anew, or loses everything.
+        role_by_class: (N, C) containers of each fixed role of whoever is placed anew.
     """
 
     bound: float
@@ -63,25 +78,35 @@ class Sizes:
     size: Ints
     by_class: Ints
     touched: Bools
+    role_by_class: Ints
 
 
 def exact_sizes(
-    model: Model, *, touches_max: int | None = None, nodes_max: int = NODES_MAX
+    model: Model,
+    *,
+    touches_max: int | None = None,
+    effort: Effort = Effort(),
+    start: Sizes | None = None,
 ) -> Sizes | None:
-    """Return the best sizes, or None if none were found within so many nodes of the search tree.
+    """Return the best sizes, or None if none were found with so much effort.
 
     Args:
         model: The problem; up to a hundred applications and a handful of classes take a second.
         touches_max: Another touch budget than the model's.
-        nodes_max: Of the search tree; 1 for little more than the linear relaxation.
+        effort: When to stop.
+        start: Sizes that are known to be possible; only better ones are looked for.
     """
     if not model.apps or not model.nodes:
         return None
     choice = _choices(relax(model, model.touches_max if touches_max is None else touches_max))
     solver = Solver()
-    solver.setOptionValue("mip_max_nodes", nodes_max)
-    solver.setOptionValue("mip_rel_gap", GAP)
+    solver.setOptionValue("mip_max_nodes", effort.nodes_max)
+    solver.setOptionValue("mip_rel_gap", effort.gap)
+    solver.setOptionValue("mip_allow_restart", effort.restarts)
     solver.passModel(_program(choice))
+    if start is not None:
+        columns, values = _as_values(choice, start)
+        solver.setSolution(len(columns), columns, values)
     solver.run()
     info = solver.getInfo()
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
@@ -296,12 +321,30 @@ def _add_budget(matrix: Matrix, choice: _Choices) -> None:
     matrix.put(row, choice.change[choice.relaxed.counted], 1.0)
 
 
+def _as_values(choice: _Choices, sizes: Sizes) -> tuple[NDArray[np.int32], Floats]:
+    """Return the integer columns, and their values that make these sizes."""
+    keeps = choice.relaxed.may_keep & ~sizes.touched
+    changes, leaves = ~keeps & (sizes.size > 0), choice.relaxed.may_keep & (sizes.size == 0)
+    place = np.where(changes[:, None], sizes.by_class, 0)
+    values = (
+        (choice.change, changes),
+        (choice.leave, leaves),
+        (choice.place, place[choice.app, choice.node_class]),
+        (choice.role_place, sizes.role_by_class[choice.role, choice.role_class]),
+    )
+    columns = np.concatenate([column for column, _ in values]).astype(np.int32)
+    return columns, np.concatenate([value for _, value in values]).astype(np.float64)
+
+
 def _sizes(choice: _Choices, values: Floats, bound: float, value: float) -> Sizes:
     relaxed, model = choice.relaxed, choice.relaxed.model
     changes = values[choice.change] > 0.5  # noqa: PLR2004 - binary, up to rounding
     leaves = values[choice.leave] > 0.5  # noqa: PLR2004
     by_class = np.zeros((model.apps, len(model.classes)), dtype=np.int64)
     by_class[choice.app, choice.node_class] = np.rint(values[choice.place]).astype(np.int64)
+    role_by_class = np.zeros((len(model.roles), len(model.classes)), dtype=np.int64)
+    roles = np.rint(values[choice.role_place]).astype(np.int64)
+    role_by_class[choice.role, choice.role_class] = roles
     keeps = relaxed.may_keep & ~changes & ~leaves
     by_class[keeps] = model.old_class[keeps]
     has_place = relaxed.may_keep
@@ -311,4 +354,5 @@ def _sizes(choice: _Choices, values: Floats, bound: float, value: float) -> Size
         size=by_class.sum(axis=1),
         by_class=by_class,
         touched=has_place & (by_class != model.old_class).any(axis=1),
+        role_by_class=role_by_class,
     )

@@ -18,7 +18,8 @@ permutations of equal nodes), so the problem is taken apart:
    how many restarts are worth it, most often none.
 4. `arrange` makes a layout: patterns for the free room, rounding, repair. First without disturbing
    anybody, then with the chosen budget.
-5. Small clusters are solved exactly (`certify`), medium ones improved by local search (`search`).
+5. Small clusters are solved exactly (`certify`), those whose exact sizes do not pack improved node
+   by node (`polish`), medium ones by local search (`search`).
 6. A layout that disturbs somebody is taken only if it is better than leaving everything in place by
    more than `PAYS` of the bound (in small clusters: than what counts as proven optimal). So a
    settled layout stays.
@@ -40,7 +41,8 @@ from reconcilers.layout.optimizer.budget import PAYS, Level, chosen, levels
 from reconcilers.layout.optimizer.build import build
 from reconcilers.layout.optimizer.certify import PROVEN, Proof, is_small, prove, suggested
 from reconcilers.layout.optimizer.forced import Case, prepare
-from reconcilers.layout.optimizer.model import Model
+from reconcilers.layout.optimizer.model import Floats, Model
+from reconcilers.layout.optimizer.polish import is_tiny, polish
 from reconcilers.layout.optimizer.report import report
 from reconcilers.layout.optimizer.search import Scope, improve
 from reconcilers.layout.snapshot import Snapshot
@@ -49,6 +51,8 @@ LOOSE: Final = 0.02  # so far below its bound a layout is bad, and not just the 
 LARGE: Final = (
     2048  # nodes beyond which there is no local search, and restarts bring next to nothing
 )
+NEAR: Final = 1e-3  # so near to its bound a small layout is not worth more work
+LOOSE_LARGE: Final = 0.06  # the same beyond `LARGE`, where shapes rounded up cost as much as that
 TINY: Final = 1e-9
 
 
@@ -88,7 +92,7 @@ def _answer(case: Case) -> Answer:
     if _is_within(keep, bound, PROVEN):
         return Answer(best=keep, bound=bound)
     level, best = _with_budget(case, keep, bound)
-    pays, touches = PAYS, level.touches
+    pays, touches, wanted = PAYS, level.touches, case.full.touched
     if is_small(model):
         pays, touches = PROVEN, model.touches_max
         proof = prove(case.base, case.priced, case.guide, touches + case.forced)
@@ -96,6 +100,7 @@ def _answer(case: Case) -> Answer:
             bound = min(bound, proof.bound)
             found = proof.best or _like(case, proof)
             best = _better(best, found, TINY * abs(bound))
+            wanted = wanted + proof.sizes.touched
     if not _is_within(best, bound, PROVEN):
         scope = Scope(
             guide=case.guide,
@@ -104,10 +109,20 @@ def _answer(case: Case) -> Answer:
             touches=touches,
             bound=bound,
         )
-        best = improve(best, scope)
+        best = _polished(case, improve(best, scope), wanted, touches, bound)
     disturbs = best.score.touches > keep.score.touches
     worth_it = best.score.value > keep.score.value + pays * abs(bound)
     return Answer(best=best if worth_it or not disturbs else keep, bound=bound)
+
+
+def _polished(case: Case, best: Candidate, wanted: Floats, touches: int, bound: float) -> Candidate:
+    """Return a tiny cluster's layout improved node by node, where that is likely to bring much."""
+    model = case.base.model
+    is_plain = not (case.fixed.any() or model.yields.any())
+    if not (is_tiny(model) and is_plain and model.running.any()) or _is_within(best, bound, NEAR):
+        return best
+    found = polish(best, case.waiting, wanted, touches)
+    return _better(best, found, TINY * abs(bound))
 
 
 def _like(case: Case, proof: Proof) -> Candidate:
@@ -141,13 +156,17 @@ def _with_budget(case: Case, keep: Candidate, bound: float) -> tuple[Level, Cand
 
     Beyond it goes only who is not fair or far from the bound, and then a bigger one has to pay. In
     large clusters already the first budget above zero needs such a reason: what bounds promise of
-    restarts is less there than what rounding loses, unless somebody lacks a fair share.
+    restarts is less there than what rounding loses, unless somebody lacks a fair share; and then a
+    small budget is tried even if bounds promise a little more of the full one.
     """
     best, model = keep, case.base.model
-    if model.nodes > LARGE and _is_fair(keep, model) and _is_within(keep, bound, LOOSE):
-        return Level(touches=0, dual=case.full), keep
-    options = levels(case.priced, case.full, case.forced)
-    for level in options:
+    is_good = _is_fair(keep, model) and _is_within(keep, bound, LOOSE)
+    level = Level(touches=0, dual=case.full)
+    is_large = model.nodes > LARGE
+    if is_large and _is_fair(keep, model) and _is_within(keep, bound, LOOSE_LARGE):
+        return level, keep
+    least, pays = 0 if is_good else 1, LOOSE if is_large else PAYS
+    for level in levels(case.priced, case.full, case.forced, least=least, pays=pays):
         if level.touches:
             freedom = Freedom(
                 waiting=case.waiting,
@@ -157,6 +176,6 @@ def _with_budget(case: Case, keep: Candidate, bound: float) -> tuple[Level, Cand
             )
             found = arrange(case.base, case.guide, freedom)
             best = _better(best, found, PAYS * abs(bound))
-        if _is_fair(best, model) and _is_within(best, bound, LOOSE):
-            return level, best
-    return options[-1], best
+        if _is_fair(best, model) and (is_large or _is_within(best, bound, LOOSE)):
+            break
+    return level, best

@@ -32,6 +32,7 @@ class Table:
         self.model = model
         self.size = model.old_size.copy()
         self._starts = np.searchsorted(model.old.app, np.arange(model.apps + 1)).tolist()
+        self._nodes, self._counts = model.old.node.tolist(), model.old.count.tolist()
         self._moved: dict[int, Slots] = {}
         self._roles: dict[int, Slots] = {}
         self._role_indices: dict[int, list[int]] = {}
@@ -62,9 +63,8 @@ class Table:
 
     def old_places(self, app: int) -> Slots:
         """Return the elastic containers of an application by node, as they were."""
-        start, end = self._starts[app], self._starts[app + 1]
-        old = self.model.old
-        return dict(zip(old.node[start:end].tolist(), old.count[start:end].tolist(), strict=True))
+        own = slice(self._starts[app], self._starts[app + 1])
+        return dict(zip(self._nodes[own], self._counts[own], strict=True))
 
     def places(self, app: int) -> Slots:
         """Return the elastic containers of an application by node."""
@@ -166,6 +166,10 @@ class Table:
     def changed(self) -> list[int]:
         """Return the applications that are not where they were, in order."""
         return [app for app in sorted(self._moved) if self.is_changed(app)]
+
+    def is_moved(self, app: int) -> bool:
+        """Return whether an application was ever changed; it may be back where it was."""
+        return app in self._moved
 
     def is_changed(self, app: int) -> bool:
         """Return whether an application is not where it was."""

@@ -25,6 +25,7 @@ from reconcilers.layout.snapshot import AppRequest, SpeedPoint
 
 KNOTS_MAX: Final = 6  # sizes between which a speed curve is straightened
 ROUNDING: Final = 1e-9
+FAR: Final = 2.0**20  # containers: beyond all sizes
 
 Curve = tuple[tuple[float, float], ...]
 
@@ -67,20 +68,18 @@ class Values:
 
 def values(sizes: Sizes) -> Values:
     """Return the value points of every application."""
-    points = _points(sizes)
-    zero = np.zeros(len(sizes.low), dtype=np.int64)
+    points, zero = _points(sizes), np.zeros_like(sizes.low)
+    counts = np.concatenate([points, zero[None], sizes.old[None]])
+    gain, loss = _gain(sizes, counts), _loss(sizes, counts)
+    waiting = np.where(sizes.entitled, sizes.fair, 0.0)
     return Values(
         points=points,
-        gain=_gain(sizes, points),
-        loss=_loss(sizes, points),
-        gain_zero=_gain(sizes, zero[None])[0],
-        loss_zero=np.where(sizes.entitled, sizes.fair, 0.0),
-        gain_old=_gain(sizes, sizes.old[None])[0],
-        loss_old=np.where(
-            sizes.old > 0,
-            _loss(sizes, sizes.old[None])[0],
-            np.where(sizes.entitled, sizes.fair, 0.0),
-        ),
+        gain=gain[:-2],
+        loss=loss[:-2],
+        gain_zero=gain[-2],
+        loss_zero=waiting,
+        gain_old=gain[-1],
+        loss_old=np.where(sizes.old > 0, loss[-1], waiting),
     )
 
 
@@ -101,9 +100,9 @@ def _points(sizes: Sizes) -> Ints:
 
 def _gain(sizes: Sizes, counts: Ints) -> Floats:
     speed = counts.astype(np.float64)
-    for index, curve in enumerate(sizes.curves):
-        if curve is not None:
-            speed[:, index] = [speed_of(curve, count) for count in counts[:, index].tolist()]
+    bent = [index for index, curve in enumerate(sizes.curves) if curve is not None]
+    if bent:
+        speed[:, bent] = speeds([sizes.curves[index] or () for index in bent], counts[:, bent])
     short = np.maximum(sizes.fair - sizes.share * counts, 0.0)
     return sizes.use * speed - sizes.shortfall_price * short
 
@@ -113,32 +112,47 @@ def _loss(sizes: Sizes, counts: Ints) -> Floats:
     return np.where(sizes.entitled, fair, sizes.share * np.maximum(counts - sizes.low, 0))
 
 
-def concave(app: AppRequest, rooms: Sequence[Resources]) -> Curve | None:
-    """Return the upper concave hull of an application's speed curve, from (0, 0), or None.
-
-    Of points with the same number of containers the fastest counts that the nodes allow. Beyond
-    its last point a curve is flat: nobody promised more.
+def curves(apps: Sequence[AppRequest], rooms: Sequence[Resources]) -> list[Curve | None]:
+    """Return the concave speed curve of each application, or None for a linear one.
 
     Args:
-        app: The application.
+        apps: The applications.
         rooms: Capacity of one node of each class.
     """
-    if not app.speed:
-        return None
-    fit = max((app.demand.times_in(room) for room in rooms), default=0)
+    fit = {
+        demand: max((demand.times_in(room) for room in rooms), default=0)
+        for demand in dict.fromkeys(app.demand for app in apps if app.speed)
+    }
+    return [concave(app.speed, fit[app.demand]) if app.speed else None for app in apps]
+
+
+def concave(speed: Sequence[SpeedPoint], fit: int) -> Curve | None:
+    """Return the upper concave hull of a speed curve, from (0, 0), or None.
+
+    Of points with the same number of containers the fastest counts that the nodes allow. Beyond
+    its last point a curve is flat: nobody promised more. One that falls there falls on, since it
+    would not be concave otherwise.
+
+    Args:
+        speed: The points of the curve.
+        fit: Most containers of the application on one node; 0 when that is not known.
+    """
     best: dict[int, float] = {}
-    for point in app.speed:
+    for point in speed:
         if _is_possible(point, fit):
             best[point.containers] = max(point.speed, best.get(point.containers, 0.0))
     hull: list[tuple[float, float]] = [(0.0, 0.0)]
-    for containers, speed in sorted(best.items()):
-        while len(hull) > 1 and _is_below(hull[-2], hull[-1], (containers, speed)):
+    for containers, fastest in sorted(best.items()):
+        while len(hull) > 1 and _is_below(hull[-2], hull[-1], (containers, fastest)):
             hull.pop()
-        hull.append((float(containers), speed))
+        hull.append((float(containers), fastest))
     if len(hull) == 1 or hull[1][1] <= 0:
         return None
+    (before, faster), (last, slower) = hull[-2:]
+    if slower < faster:
+        hull.append((last + FAR, slower + (slower - faster) / (last - before) * FAR))
     unit = hull[1][1] / hull[1][0]
-    return tuple((containers, speed / unit) for containers, speed in hull)
+    return tuple((containers, fastest / unit) for containers, fastest in hull)
 
 
 def _is_possible(point: SpeedPoint, fit: int) -> bool:
@@ -152,12 +166,22 @@ def _is_below(
     return (middle[1] - left[1]) * run <= rise * (middle[0] - left[0])
 
 
-def speed_of(curve: Curve, count: int) -> float:
-    """Return the speed at a size: linear between the points, flat after the last."""
-    before = curve[0]
-    for point in curve[1:]:
-        if count <= point[0]:
-            rise = (point[1] - before[1]) / (point[0] - before[0])
-            return before[1] + rise * (count - before[0])
-        before = point
-    return before[1]
+def speeds(curves: Sequence[Curve], counts: Ints) -> Floats:
+    """Return the speeds at sizes: linear between the points of a curve, flat after the last.
+
+    Args:
+        curves: N of them.
+        counts: (P, N) sizes.
+    """
+    most = max(len(curve) for curve in curves)
+    # Curves of fewer points repeat their last one.
+    knots = np.array([(*curve, *(curve[-1:] * (most - len(curve)))) for curve in curves])
+    everyone = np.arange(len(curves))
+    right = np.zeros(counts.shape, dtype=np.int64)
+    for knot in range(1, most):
+        right += counts > knots[:, knot, 0]
+    right = np.minimum(right + 1, most - 1)
+    (x0, y0), (x1, y1) = (np.moveaxis(knots[everyone, at], -1, 0) for at in (right - 1, right))
+    run = np.maximum(x1 - x0, 1.0)
+    found: Floats = np.where(counts >= x1, y1, y0 + (y1 - y0) / run * (counts - x0))
+    return found

@@ -1,13 +1,11 @@
 """What each application got, and what kept it from more."""
 
-from collections.abc import Mapping
 from typing import Final
 
-import attrs
 import numpy as np
 
 from reconcilers.layout.decision import Limit, Verdict
-from reconcilers.layout.optimizer.model import RESOURCES, Floats, Ints, Model
+from reconcilers.layout.optimizer.model import RESOURCES, Ints
 from reconcilers.layout.optimizer.objective import growth
 from reconcilers.layout.optimizer.packing import Guide
 from reconcilers.layout.optimizer.table import Table
@@ -23,96 +21,55 @@ def verdicts(table: Table, guide: Guide, touches_left: int) -> dict[str, Verdict
         guide: The prices it was decided at.
         touches_left: How many more running applications might have been disturbed.
     """
-    model, facts = table.model, _Facts.of(table, guide, touches_left)
+    model = table.model
     fair = model.fair / np.maximum(model.share, 1e-300)
-    sizes, fairs = table.size.tolist(), fair.tolist()
-    found = {}
-    for app, request in enumerate(model.snapshot.apps):
-        limit = facts.waiting(app) if sizes[app] == 0 else facts.placed(app)
-        full = facts.full[app] if limit is Limit.RESOURCE else -1
-        found[request.app_id] = Verdict(
-            containers=sizes[app],
-            fair_containers=fairs[app],
+    rows = zip(
+        model.snapshot.apps,
+        table.size.tolist(),
+        fair.tolist(),
+        _limits(table, guide, touches_left),
+        _scarcest(table, guide).tolist(),
+        strict=True,
+    )
+    return {
+        request.app_id: Verdict(
+            containers=size,
+            fair_containers=fair_size,
             limit=limit,
-            resource=RESOURCES[full] if full >= 0 else "",
+            resource=RESOURCES[full] if limit is Limit.RESOURCE else "",
         )
-    return found
+        for request, size, fair_size, limit, full in rows
+    }
 
 
-@attrs.frozen(kw_only=True, eq=False)
-class _Facts:
-    """What verdicts are made from, by application.
-
-    Attributes:
-        has_room: Something of it may still fit.
-        sum_fits: Its minimum fits into all that is free, if nodes did not matter.
-        unfair: Growth moves it away from its fair share.
-        worth_it: Growth brings more than a restart costs.
-        free_to_change: It is changed already, or waits.
-        full: Index of the resource that it finds least of.
-    """
-
-    model: Model
-    size: list[int]
-    has_room: list[bool]
-    sum_fits: list[bool]
-    unfair: list[bool]
-    worth_it: list[bool]
-    free_to_change: list[bool]
-    full: list[int]
-    touches_left: int
-
-    @classmethod
-    def of(cls, table: Table, guide: Guide, touches_left: int) -> "_Facts":
-        model, steps = table.model, growth(table.model, table.size)
-        net = steps.gain - guide.loss_price * steps.loss
-        minimum = model.demand * model.low[:, None] + model.fixed
-        free = ~model.running
-        free[table.changed()] = True
-        return cls(
-            model=model,
-            size=table.size.tolist(),
-            has_room=guide.has_room(table).tolist(),
-            sum_fits=(minimum <= table.free.sum(axis=0)).all(axis=1).tolist(),
-            unfair=(steps.loss > EPSILON).tolist(),
-            worth_it=(net > model.touch_cost + EPSILON).tolist(),
-            free_to_change=free.tolist(),
-            full=_scarcest(table, guide).tolist(),
-            touches_left=touches_left,
-        )
-
-    def waiting(self, app: int) -> Limit:
-        """Return what keeps an application waiting."""
-        model = self.model
-        if not model.possible[app]:
-            return Limit.TOO_LARGE
-        if not model.entitled[app]:
-            return Limit.NOT_DUE
-        if self.sum_fits[app]:
-            return Limit.FRAGMENTED
-        could_help = model.running.any() and self.touches_left <= 0
-        return Limit.TOUCH_BUDGET if could_help else Limit.RESOURCE
-
-    def placed(self, app: int) -> Limit:
-        """Return what keeps an application from growing."""
-        model = self.model
-        if self.size[app] >= model.snapshot.apps[app].max:
-            return Limit.AT_MAX
-        if model.rests[app]:
-            return Limit.RESTS
-        if not self.has_room[app]:
-            return Limit.RESOURCE
-        if self.unfair[app]:
-            return Limit.FAIR_SHARE
-        return self._undisturbed(app)
-
-    def _undisturbed(self, app: int) -> Limit:
-        """Return why an application is not given room that there may be."""
-        if self.free_to_change[app]:
-            return Limit.RESOURCE  # each resource has room somewhere, but not on the same node
-        if not self.worth_it[app]:
-            return Limit.NOT_WORTH_IT
-        return Limit.TOUCH_BUDGET if self.touches_left <= 0 else Limit.RESOURCE
+def _limits(table: Table, guide: Guide, touches_left: int) -> list[Limit]:
+    """Return what limits each application: the first of the rules that holds."""
+    model, waits = table.model, table.size == 0
+    most = np.array([app.max for app in model.snapshot.apps], dtype=np.int64)
+    minimum = model.demand * model.low[:, None] + model.fixed
+    sum_fits = (minimum <= table.free.sum(axis=0)).all(axis=1)
+    steps = growth(model, table.size)
+    net = steps.gain - guide.loss_price * steps.loss
+    is_free = ~model.running
+    is_free[table.changed()] = True
+    is_spent = np.full(model.apps, touches_left <= 0)
+    rules = (
+        (waits & ~model.possible, Limit.TOO_LARGE),
+        (waits & ~model.entitled, Limit.NOT_DUE),
+        (waits & sum_fits, Limit.FRAGMENTED),
+        (waits & is_spent & model.running.any(), Limit.TOUCH_BUDGET),
+        (waits, Limit.RESOURCE),
+        (table.size >= most, Limit.AT_MAX),
+        (model.rests, Limit.RESTS),
+        (~guide.has_room(table), Limit.RESOURCE),
+        (steps.loss > EPSILON, Limit.FAIR_SHARE),
+        (is_free, Limit.RESOURCE),  # each has room somewhere, but not on the same node
+        (net <= model.touch_cost + EPSILON, Limit.NOT_WORTH_IT),
+        (is_spent, Limit.TOUCH_BUDGET),
+        (np.ones(model.apps, dtype=bool), Limit.RESOURCE),
+    )
+    first = np.stack([holds for holds, _ in rules]).argmax(axis=0)
+    return [rules[index][1] for index in first.tolist()]
 
 
 def _scarcest(table: Table, guide: Guide) -> Ints:
@@ -125,13 +82,3 @@ def _scarcest(table: Table, guide: Guide) -> Ints:
     times = np.where(model.demand.T > 0, room / np.maximum(model.demand.T, 1), np.inf)
     scarcest: Ints = times.argmin(axis=0)
     return scarcest
-
-
-def prices(model: Model, room: Floats) -> Mapping[str, float]:
-    """Return what a whole class full of each resource is worth, by `class/resource`."""
-    return {
-        f"{index}/{name}": float(room[index, resource])
-        for index in range(len(model.classes))
-        for resource, name in enumerate(RESOURCES)
-        if model.classes[index, resource] > 0
-    }

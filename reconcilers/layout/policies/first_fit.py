@@ -22,12 +22,14 @@ class Shelves:
 
     snapshot: Snapshot
     rooms: Rooms = attrs.field(init=False)
+    nodes: list[NodeOffer] = attrs.field(init=False)
     placements: dict[str, dict[str, int]] = attrs.field(factory=dict)
     roles: dict[str, Roles] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         """Begin with empty nodes."""
         self.rooms = Rooms.of(self.snapshot.nodes, self.snapshot.apps)
+        self.nodes = sorted(self.snapshot.nodes, key=lambda node: node.node_id)
 
     @property
     def layout(self) -> Layout:
@@ -68,16 +70,11 @@ class Shelves:
         self.placements[app.app_id], self.roles[app.app_id] = nodes, roles
         return True
 
-    def clear(self, app: AppRequest) -> None:
-        """Take an application off the shelves again."""
-        self._put(app, self.placements.pop(app.app_id), step=-1)
-        self._put_roles(app, self.roles.pop(app.app_id), step=-1)
-
     def _first_fit(self, demand: Resources, wanted: int) -> dict[str, int]:
         """Take room for up to `wanted` containers, and return where."""
         nodes: dict[str, int] = {}
         for spares in (True, False) if not demand.gpu_count else (False,):
-            for node in sorted(self.snapshot.nodes, key=lambda node: node.node_id):
+            for node in self.nodes:
                 if not wanted:
                     return nodes
                 room = self.rooms.by_id[node.node_id]

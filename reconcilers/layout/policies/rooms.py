@@ -37,11 +37,12 @@ class Room:
     @classmethod
     def of(cls, node: NodeOffer) -> Self:
         """Return the empty room of a node."""
+        room = node.room
         return cls(
             node_id=node.node_id,
-            cpu_milli=max(0, node.room.cpu_milli),
-            memory_bytes=max(0, node.room.memory_bytes),
-            gpu_count=max(0, node.room.gpu_count),
+            cpu_milli=max(0, room.cpu_milli),
+            memory_bytes=max(0, room.memory_bytes),
+            gpu_count=max(0, room.gpu_count),
             has_gpus=node.capacity.gpu_count > 0,
         )
 
@@ -82,58 +83,64 @@ class Rooms:
     Attributes:
         floor: What every container asks for at least, resource by resource. A room with less free
             of one resource takes nobody, and is not looked at.
-        by_signature: Ids of the rooms of each signature, sorted.
+        by_signature: Ids of the rooms of each signature, sorted; None until they are looked up for
+            the first time, because most rooms are filled with what runs already before that.
     """
 
     by_id: dict[str, Room]
     floor: Resources
-    by_signature: dict[Signature, list[str]] = attrs.field(factory=dict)
+    by_signature: dict[Signature, list[str]] | None = None
 
     @classmethod
     def of(cls, nodes: Iterable[NodeOffer], apps: Iterable[AppRequest]) -> Self:
         """Return the empty rooms of all nodes, for these applications."""
-        rooms = cls({node.node_id: Room.of(node) for node in nodes}, _floor(apps))
-        for room in rooms.by_id.values():
-            rooms._list(room)
-        return rooms
+        return cls({node.node_id: Room.of(node) for node in nodes}, _floor(apps))
 
     def take(self, room: Room, demand: Resources, count: int = 1) -> None:
         """Take the room of some containers; with a negative `count`, give it back."""
-        self._unlist(room)
+        listed = self.by_signature
+        if listed is not None:
+            _unlist(room, listed)
         room.cpu_milli -= demand.cpu_milli * count
         room.memory_bytes -= demand.memory_bytes * count
         room.gpu_count -= demand.gpu_count * count
-        self._list(room)
+        if listed is not None and self._is_open(room):
+            insort(listed.setdefault(room.signature, []), room.node_id)
 
     def signatures(self, demand: Resources) -> Iterator[tuple[Signature, int, str]]:
         """Yield signature, places, and first node id of all rooms that take such a container."""
         cpu_milli, memory_bytes = demand.cpu_milli, demand.memory_bytes
         gpu_count = demand.gpu_count
+        if self.by_signature is None:
+            self.by_signature = self._all_listed()
         for signature, node_ids in self.by_signature.items():
             # Most rooms of a busy cluster are too small, and three comparisons say so.
             _, cpus, memory, gpus = signature
             if cpus >= cpu_milli and memory >= memory_bytes and gpus >= gpu_count:
                 yield signature, places_in(signature, demand), node_ids[0]
 
-    def _is_open(self, signature: Signature) -> bool:
-        _, cpu_milli, memory_bytes, gpu_count = signature
+    def _all_listed(self) -> dict[Signature, list[str]]:
+        listed: dict[Signature, list[str]] = {}
+        for node_id in sorted(self.by_id):
+            if self._is_open(room := self.by_id[node_id]):
+                listed.setdefault(room.signature, []).append(node_id)
+        return listed
+
+    def _is_open(self, room: Room) -> bool:
         return (
-            cpu_milli >= self.floor.cpu_milli
-            and memory_bytes >= self.floor.memory_bytes
-            and gpu_count >= self.floor.gpu_count
+            room.cpu_milli >= self.floor.cpu_milli
+            and room.memory_bytes >= self.floor.memory_bytes
+            and room.gpu_count >= self.floor.gpu_count
         )
 
-    def _list(self, room: Room) -> None:
-        if self._is_open(room.signature):
-            insort(self.by_signature.setdefault(room.signature, []), room.node_id)
 
-    def _unlist(self, room: Room) -> None:
-        node_ids = self.by_signature.get(room.signature)
-        if node_ids is None:
-            return
-        del node_ids[bisect_left(node_ids, room.node_id)]
-        if not node_ids:
-            del self.by_signature[room.signature]
+def _unlist(room: Room, listed: dict[Signature, list[str]]) -> None:
+    node_ids = listed.get(room.signature)
+    if node_ids is None:
+        return
+    del node_ids[bisect_left(node_ids, room.node_id)]
+    if not node_ids:
+        del listed[room.signature]
 
 
 def can_run(app: AppRequest) -> bool:

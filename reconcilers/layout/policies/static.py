@@ -25,14 +25,14 @@ VERSION: Final = "static/1"
 
 def static(snapshot: Snapshot) -> Decision:
     """Return the layout in which everything stays, and the head of the queue is placed."""
-    shelves, empty = Shelves(snapshot), Shelves(snapshot)
+    shelves = Shelves(snapshot)
     kept, waiting = split(snapshot)
     for app in kept:
         shelves.keep(app)
     sizes = {app.app_id: fixed_size(app, snapshot) for app in snapshot.apps}
     for app in waiting:
         size = sizes[app.app_id]
-        if not shelves.place(app, least=size, most=size) and _fits_at_all(empty, app, size):
+        if not shelves.place(app, least=size, most=size) and _fits_at_all(snapshot, app, size):
             break
     fair = {app_id: float(size) for app_id, size in sizes.items()}
     return conclude(snapshot, shelves.layout, fair, version=VERSION)
@@ -43,9 +43,6 @@ def fixed_size(app: AppRequest, snapshot: Snapshot) -> int:
     return min(max(snapshot.options.static_containers, app.min), app.max)
 
 
-def _fits_at_all(empty: Shelves, app: AppRequest, size: int) -> bool:
-    """Return whether the empty cluster has room for it; leaves it empty."""
-    if not empty.place(app, least=size, most=size):
-        return False
-    empty.clear(app)
-    return True
+def _fits_at_all(snapshot: Snapshot, app: AppRequest, size: int) -> bool:
+    """Return whether the empty cluster has room for it."""
+    return Shelves(snapshot).place(app, least=size, most=size)

@@ -15,7 +15,9 @@ WAITED_MS = 60_000  # of whoever still waits: less than what lifts the touch bud
 def after(snapshot: Snapshot, decision: Decision, *, ran_ms: int = HOUR_MS) -> Snapshot:
     """Return the snapshot that follows a decision once it is carried out, `ran_ms` later."""
     return attrs.evolve(
-        snapshot, apps=tuple(_placed(app, decision, ran_ms) for app in snapshot.apps)
+        snapshot,
+        apps=tuple(_placed(app, decision, ran_ms) for app in snapshot.apps),
+        prices=decision.prices,
     )
 
 

@@ -1,5 +1,6 @@
 """Prices: a bound on every layout, and a hint which restarts are worth it."""
 
+import math
 from itertools import pairwise
 
 import attrs
@@ -8,6 +9,7 @@ import pytest
 
 from reconcilers.layout.optimizer.build import build
 from reconcilers.layout.optimizer.model import Model
+from reconcilers.layout.optimizer.named import by_name, recalled
 from reconcilers.layout.optimizer.prices import dual
 from reconcilers.layout.optimizer.sizes import relaxation
 from reconcilers.layout.optimizer.solve import solve
@@ -102,6 +104,44 @@ def test_prices_of_another_cluster_do_no_harm(running: Model) -> None:
     other = dual(model_of(nodes(2, 4), [app("a", 1, 8)]))
 
     assert dual(running, start=other.prices).bound == pytest.approx(dual(running).bound, rel=2e-4)
+
+
+def test_the_prices_of_the_last_decision_save_rounds(running: Model) -> None:
+    """One event changes little, so the next decision need not find all prices again."""
+    cold = dual(running)
+    warm = dual(running, start=recalled(running, by_name(running, cold.prices)))
+
+    assert warm.bound == pytest.approx(cold.bound, rel=2e-4)
+    assert warm.rounds < cold.rounds / 2
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"0/gpu": math.nan, "loss": math.inf, "restart": -1.0},
+        {"0/cpu": 1e9, "1/memory": 1e9, "loss": 1e9, "restart": 1e9},
+        {"9/gpu": 1.0, "what": 2.0},
+        {"0/cpu": 1e-12},
+    ],
+    ids=["no numbers", "far too dear", "no such room", "next to nothing"],
+)
+def test_a_wrong_hint_does_no_harm(running: Model, names: dict[str, float]) -> None:
+    """A snapshot may come from anywhere; the bound has to hold and to be as good."""
+    found = dual(running, start=recalled(running, names))
+
+    assert found.bound == pytest.approx(dual(running).bound, rel=5e-4)
+    assert found.bound >= relaxation(running) - 1e-6
+
+
+def test_a_decision_hands_its_prices_on() -> None:
+    """The snapshot alone decides, the prices in it included, so that it can be decided again."""
+    first = settled("hetero", fresh("hetero", 20, 50))
+    prices = solve(first).prices
+    second = attrs.evolve(first, prices=prices)
+
+    assert {"0/cpu", "loss", "restart"} <= {*prices}
+    assert solve(second) == solve(second)
+    assert solve(second).bound == pytest.approx(solve(first).bound, rel=5e-4)
 
 
 def test_equal_problems_have_equal_bits(running: Model) -> None:

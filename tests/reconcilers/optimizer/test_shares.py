@@ -56,9 +56,19 @@ def test_without_contention_everyone_is_due_the_maximum() -> None:
 
 def test_a_minimum_that_does_not_fit_is_passed_over() -> None:
     """A gang that is too large for what is left does not keep a small one behind it waiting."""
-    minimum = np.array([[6, 0, 0], [5, 0, 0], [4, 0, 0]])
+    minimum, room = np.array([[6, 0, 0], [5, 0, 0], [4, 0, 0]]), np.array([10, 0, 0])
 
-    assert entitlement(minimum, np.array([10, 0, 0]), [0, 1, 2]).tolist() == [True, False, True]
+    assert [True, False, True] == entitlement(minimum, room, np.array([0, 1, 2])).tolist()
+    assert [False, True, True] == entitlement(minimum, room, np.array([2, 1, 0])).tolist()
+
+
+def test_where_all_minimums_fit_all_are_entitled() -> None:
+    """Of whoever may not be entitled at all nothing is asked."""
+    minimum, room = np.array([[2, 1, 0], [3, 0, 1], [1, 0, 0]]), np.array([6, 1, 1])
+
+    assert [True, True, True] == entitlement(minimum, room, np.array([2, 0, 1])).tolist()
+    assert [True, False, False] == entitlement(minimum, room, np.array([0])).tolist()
+    assert not entitlement(minimum, room, np.array([], dtype=np.int64)).any()
 
 
 @st.composite

@@ -6,7 +6,7 @@ import pytest
 
 from reconcilers.layout.optimizer.build import build
 from reconcilers.layout.optimizer.model import EXCESS_PRICE, Floats, Model
-from reconcilers.layout.optimizer.sizes import Sizes, exact_sizes
+from reconcilers.layout.optimizer.sizes import Effort, Sizes, exact_sizes
 from reconcilers.layout.snapshot import FixedRole
 from tests.bench.optimizer.instances import fresh
 from tests.bench.optimizer.oracle import by_highs
@@ -14,9 +14,9 @@ from tests.reconcilers.optimizer.clusters import model_of
 from tests.reconcilers.optimizer.test_prices import CORE, app, nodes, settled, small
 
 
-def solved(model: Model, **limits: int) -> Sizes:
+def solved(model: Model, *, touches_max: int | None = None, nodes_max: int = 3000) -> Sizes:
     """Return exact sizes, which have to be found."""
-    sizes = exact_sizes(model, **limits)
+    sizes = exact_sizes(model, touches_max=touches_max, effort=Effort(nodes_max=nodes_max))
     assert sizes is not None
     return sizes
 
@@ -126,7 +126,10 @@ def test_whoever_yields_may_lose_everything() -> None:
 def test_equal_problems_have_equal_sizes() -> None:
     """The search stops after so many nodes of its tree, never after so many seconds."""
     model = build(fresh("hetero", 8, 12))
-    first, second = solved(model, nodes_max=20), solved(model, nodes_max=20)
+    first, second = (
+        solved(model, nodes_max=20),
+        solved(model, nodes_max=20),
+    )
 
     assert first.bound == second.bound
     assert (first.by_class == second.by_class).all()

@@ -210,7 +210,10 @@ def test_the_budget_starts_at_zero_and_ends_at_the_full_one() -> None:
         touch_factor=1.0,
     )
 
-    assert [0, 2] == [level.touches for level in levels(model, dual(model), 0)]
+    full = dual(model)
+
+    assert [0, 1, 2] == [level.touches for level in levels(model, full, 0)]
+    assert [1, 2] == [level.touches for level in levels(model, full, 0, least=1)]
 
 
 def test_the_budget_skips_what_cannot_be_good_enough() -> None:
@@ -227,6 +230,7 @@ def test_the_budget_skips_what_cannot_be_good_enough() -> None:
     (only,) = levels(model, dual(model), 0)
 
     assert 1 == only.touches
+    assert [0, 1] == [level.touches for level in levels(model, dual(model), 0, pays=99.0)]
     assert [0] == list(chosen(Table(model), only))
 
 

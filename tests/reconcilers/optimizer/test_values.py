@@ -1,5 +1,6 @@
 """What sizes are worth: the points, gains and losses of a model."""
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from events.units import Resources
 from reconcilers.layout.optimizer.build import build
 from reconcilers.layout.optimizer.model import Model
-from reconcilers.layout.optimizer.values import concave, speed_of
+from reconcilers.layout.optimizer.values import Curve, concave, curves, speeds
 from reconcilers.layout.snapshot import AppRequest, NodeOffer, Options, Snapshot, SpeedPoint
 
 CPU = Resources(cpu_milli=1000)
@@ -17,6 +18,13 @@ CPU = Resources(cpu_milli=1000)
 def curve(*points: tuple[int, float]) -> tuple[SpeedPoint, ...]:
     """Return a speed curve from pairs of containers and speed."""
     return tuple(SpeedPoint(containers=containers, speed=speed) for containers, speed in points)
+
+
+def at(curve: Curve | None, *counts: int) -> list[float]:
+    """Return the speeds of a curve at some sizes."""
+    assert curve is not None
+    found: list[float] = speeds([curve], np.array(counts)[:, None])[:, 0].tolist()
+    return found
 
 
 def model(*apps: AppRequest, policy: str = "goodput", cpus: int = 8) -> Model:
@@ -59,12 +67,9 @@ def test_below_the_fair_share_every_container_is_worth_more() -> None:
 
 def test_a_dent_in_a_measured_curve_is_bridged() -> None:
     """Linear programs need concave values; one slow size between faster ones is taken for noise."""
-    app = AppRequest(app_id="a", demand=CPU, min=1, max=8, speed=curve((1, 1), (2, 1), (4, 4)))
-    hull = concave(app, [CPU * 8])
+    hull = concave(curve((1, 1), (2, 1), (4, 4)), 8)
 
-    assert hull is not None
-    assert speed_of(hull, 2) == pytest.approx(2)
-    assert speed_of(hull, 8) == pytest.approx(4)
+    assert [2, 4, 4] == pytest.approx(at(hull, 2, 4, 8))
 
 
 def test_a_speed_on_fewer_nodes_than_can_hold_it_does_not_count() -> None:
@@ -81,12 +86,37 @@ def test_a_speed_on_fewer_nodes_than_can_hold_it_does_not_count() -> None:
         ),
     )
 
-    on_small, on_large = concave(app, [CPU * 2]), concave(app, [CPU * 4])
+    (on_small,), (on_large,) = curves([app], [CPU * 2]), curves([app], [CPU * 4])
 
-    assert on_small is not None
-    assert on_large is not None
-    assert speed_of(on_small, 4) == pytest.approx(3)
-    assert speed_of(on_large, 4) == pytest.approx(4)
+    assert [3] == pytest.approx(at(on_small, 4))
+    assert [4] == pytest.approx(at(on_large, 4))
+
+
+def test_a_curve_that_falls_at_its_end_falls_on() -> None:
+    """Flat beyond its end it would not be concave, and no bound would hold."""
+    hull = concave(curve((1, 1), (4, 4), (6, 3)), 8)
+
+    assert [4, 3, 2] == pytest.approx(at(hull, 4, 6, 8))
+
+
+def test_curves_of_different_lengths_are_read_together() -> None:
+    """Thousands of applications are worth something at once, and their curves rarely match."""
+    short, long = ((0.0, 0.0), (2.0, 2.0)), ((0.0, 0.0), (1.0, 1.0), (4.0, 2.5), (8.0, 3.0))
+    counts = np.arange(10)
+
+    together = speeds([short, long], np.stack([counts, counts], axis=1))
+
+    for column, one in zip(together.T, (short, long), strict=True):
+        expected = np.interp(counts, [x for x, _ in one], [y for _, y in one])
+        assert expected.tolist() == pytest.approx(column.tolist())
+
+
+def test_a_curve_without_a_possible_point_is_no_curve() -> None:
+    """The application counts as fast as it has containers, as if nobody had said anything."""
+    hopeless = SpeedPoint(containers=4, nodes=1, speed=4)
+    app = AppRequest(app_id="a", demand=CPU, min=1, max=8, speed=(hopeless,))
+
+    assert [None, None] == curves([app, attrs.evolve(app, speed=())], [CPU * 2])
 
 
 @given(st.data())

@@ -1,15 +1,14 @@
 """The table on which a layout is worked out: free room on each node, containers of each app.
 
-Mutable on purpose: it lives within one call of `fairness.improve`.
+Mutable on purpose: it lives within one call of `settle.drf`.
 """
 
-import math
-from fractions import Fraction
 from typing import Self
 
 import attrs
 
-from events.units import Resources, total_of
+from events.units import Resources
+from reconcilers.layout.policies.drf.units import Units, units_of
 from reconcilers.layout.policies.rooms import Room, Rooms, placed
 from reconcilers.layout.snapshot import AppRequest, FixedRole, Options, Snapshot
 
@@ -99,21 +98,33 @@ class _Move:
 
 @attrs.define(eq=False)
 class Board:
-    """All rooms, all holdings by app id, and a journal by which moves are taken back."""
+    """All rooms, all holdings by app id, and a journal by which moves are taken back.
+
+    Attributes:
+        searched: How many rooms were looked at for somebody who may give way.
+    """
 
     rooms: Rooms
     holdings: dict[str, Holding]
     journal: list[_Move] = attrs.field(factory=list)
+    searched: int = 0
 
     @classmethod
-    def lay_out(cls, snapshot: Snapshot) -> Self:
+    def lay_out(cls, snapshot: Snapshot, units: Units | None = None) -> Self:
         """Return the board with every container of the snapshot's placements that can stand.
 
         Everything stands unless a placement is of another cluster than the nodes; then the older
         application comes first. What is above a maximum is taken away, from the nodes with the
         fewest containers first.
+
+        Args:
+            snapshot: What is there.
+            units: Of its applications, when they are known already.
         """
-        board = cls(Rooms.of(snapshot.nodes, snapshot.apps), _holdings(snapshot))
+        board = cls(
+            Rooms.of(snapshot.nodes, snapshot.apps),
+            _holdings(snapshot, units or units_of(snapshot)),
+        )
         for holding in board.holdings.values():
             for key, placement in _placements(holding.app):
                 for room, count in placed(board.rooms, placement, holding.demand_of(key)):
@@ -167,28 +178,17 @@ class Board:
             del room.guests[holding.app.app_id]
 
 
-def _holdings(snapshot: Snapshot) -> dict[str, Holding]:
-    total = total_of(node.capacity for node in snapshot.nodes)
-    apps = in_order(snapshot)
-    units = [_share(app, app.demand, total) for app in apps]
-    fixed = [
-        _share(app, total_of(role.demand * role.count for role in app.roles), total) for app in apps
-    ]
-    scale = math.lcm(*(share.denominator for share in (*units, *fixed)))
+def _holdings(snapshot: Snapshot, units: Units) -> dict[str, Holding]:
     return {
         app.app_id: Holding(
             app=app,
             order=order,
-            unit=int(units[order] * scale),
-            fixed_unit=int(fixed[order] * scale),
+            unit=units[app.app_id][0],
+            fixed_unit=units[app.app_id][1],
             counts={ELASTIC: {}, **{role.name: {} for role in app.roles}},
         )
-        for order, app in enumerate(apps)
+        for order, app in enumerate(in_order(snapshot))
     }
-
-
-def _share(app: AppRequest, amount: Resources, total: Resources) -> Fraction:
-    return amount.dominant_share(total) / Fraction(app.weight)
 
 
 def in_order(snapshot: Snapshot) -> list[AppRequest]:

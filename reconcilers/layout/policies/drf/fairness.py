@@ -19,21 +19,18 @@ from typing import Final
 from reconcilers.layout.policies.drf.board import Board, Holding
 from reconcilers.layout.policies.drf.gangs import Hopeless, add_by_exchange, add_free, add_gang
 from reconcilers.layout.policies.drf.tiers import preempt
-from reconcilers.layout.snapshot import Snapshot
 
 EXCHANGES_MAX: Final = 20_000  # a round ends even so; the next one goes on from there
 
 Heap = list[tuple[tuple[tuple[int, int], int], str]]
 
 
-def improve(snapshot: Snapshot) -> Board:
-    """Return the board after one round of filling."""
-    board = Board.lay_out(snapshot)
+def improve(board: Board) -> None:
+    """Fill the board for one round."""
     settle_minimums(board)
     grow(board)
     while balance(board):  # Each exchange makes the sorted shares larger, so there is a last one.
         grow(board)
-    return board
 
 
 def settle_minimums(board: Board) -> None:

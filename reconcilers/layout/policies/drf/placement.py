@@ -12,6 +12,11 @@ from reconcilers.layout.policies.rooms import Room
 ANY_SHARE: Final = -1
 """As the share in a floor of `make_way`: every container above a minimum may be taken."""
 
+ROOMS_MAX: Final = 100_000  # looked at on one board; the next decision goes on from there
+
+Amounts = tuple[int, int, int]
+"""Cpu in milli, memory in bytes, GPUs."""
+
 
 def best_room(
     board: Board, holding: Holding, key: Key = ELASTIC, *, wanted: int = 1
@@ -60,22 +65,20 @@ def make_way(board: Board, taker: Holding, floor: Richness, key: Key = ELASTIC) 
     one that disturbs the fewest apps anew, then the one with the fewest containers.
 
     The richest donor of a room bounds what any way there can be worth, so rooms are visited by
-    it, and those behind the best way so far are not visited at all.
+    it, and those behind the best way so far are not visited at all. Once a board was searched
+    `ROOMS_MAX` times, nobody gives way on it any more: what is left to hand out is free room.
     """
-    donors = {
-        holding.app.app_id: holding
-        for holding in sorted(board.holdings.values(), key=_richness_less, reverse=True)
-        if _may_give(holding, taker, floor)
-    }
+    donors = _donors(board, taker, floor)
     demand, seen = taker.demand_of(key), dict[str, None]()
     best, best_rank = None, None
     for donor in donors.values():
-        if best_rank is not None and _richness_less(donor) < best_rank[-1]:
+        if best_rank is not None and donor.richness(1) < best_rank[-1]:
             break
         for node_id in donor.counts[ELASTIC]:
-            if node_id in seen:
+            if node_id in seen or board.searched >= ROOMS_MAX:
                 continue
             seen[node_id] = None
+            board.searched += 1
             room = board.rooms.by_id[node_id]
             givers = _givers(demand, room, [donors[a] for a in room.guests if a in donors], floor)
             if not givers:
@@ -87,59 +90,57 @@ def make_way(board: Board, taker: Holding, floor: Richness, key: Key = ELASTIC) 
     return best
 
 
-def _richness_less(holding: Holding) -> Richness:
-    return holding.richness(1)
-
-
-def _may_give(holding: Holding, taker: Holding, floor: Richness) -> bool:
-    return (
-        holding.surplus > 0
-        and not holding.rests
-        and holding.richness(1) > floor
-        and holding is not taker
-    )
+def _donors(board: Board, taker: Holding, floor: Richness) -> dict[str, Holding]:
+    """Return who may give a container to `taker`, by app id, the richest first."""
+    if board.searched >= ROOMS_MAX:
+        return {}
+    able = [
+        (holding.richness(1), holding)
+        for holding in board.holdings.values()
+        if holding.size > holding.app.min and not holding.rests and holding is not taker
+    ]
+    able = [entry for entry in able if entry[0] > floor]
+    able.sort(key=lambda entry: entry[0], reverse=True)
+    return {holding.app.app_id: holding for _, holding in able}
 
 
 def _negative(richness: Richness) -> Richness:
     return -richness[0], -richness[1]
 
 
-def _missing(demand: Resources, room: Room) -> Resources:
+def _missing(demand: Resources, room: Room) -> Amounts:
     """Return what the room lacks for one container: zero where nothing is missing."""
-    return Resources(
-        cpu_milli=max(0, demand.cpu_milli - room.cpu_milli) if demand.cpu_milli > 0 else 0,
-        memory_bytes=max(0, demand.memory_bytes - room.memory_bytes)
-        if demand.memory_bytes > 0
-        else 0,
-        gpu_count=max(0, demand.gpu_count - room.gpu_count),
+    return _rest(
+        (demand.cpu_milli, demand.memory_bytes, demand.gpu_count),
+        (room.cpu_milli, room.memory_bytes, room.gpu_count),
     )
 
 
-def _less(missing: Resources, demand: Resources) -> Resources:
-    return Resources(
-        cpu_milli=max(0, missing.cpu_milli - demand.cpu_milli),
-        memory_bytes=max(0, missing.memory_bytes - demand.memory_bytes),
-        gpu_count=max(0, missing.gpu_count - demand.gpu_count),
-    )
+def _rest(needed: Amounts, given: Amounts) -> Amounts:
+    return max(0, needed[0] - given[0]), max(0, needed[1] - given[1]), max(0, needed[2] - given[2])
 
 
-def _helps(missing: Resources, demand: Resources) -> bool:
+def _helps(missing: Amounts, demand: Resources) -> bool:
+    cpu, memory, gpus = missing
     return (
-        (missing.cpu_milli > 0 and demand.cpu_milli > 0)
-        or (missing.memory_bytes > 0 and demand.memory_bytes > 0)
-        or (missing.gpu_count > 0 and demand.gpu_count > 0)
+        (cpu > 0 and demand.cpu_milli > 0)
+        or (memory > 0 and demand.memory_bytes > 0)
+        or (gpus > 0 and demand.gpu_count > 0)
     )
 
 
-def _could_ever_fit(missing: Resources, room: Room, donors: list[Holding]) -> bool:
-    """Return False when not even all that these donors may give would do. Cheap, in integers."""
-    cpu, memory, gpus = missing.cpu_milli, missing.memory_bytes, missing.gpu_count
+def _could_ever_fit(missing: Amounts, room: Room, donors: list[Holding]) -> bool:
+    """Return False when not even all that these donors may give would do: the usual case."""
+    cpu, memory, gpus = missing
     for donor in donors:
-        count = min(donor.surplus, donor.counts[ELASTIC][room.node_id])
-        cpu -= count * donor.app.demand.cpu_milli
-        memory -= count * donor.app.demand.memory_bytes
-        gpus -= count * donor.app.demand.gpu_count
-    return cpu <= 0 and memory <= 0 and gpus <= 0
+        demand = donor.app.demand
+        count = min(donor.size - donor.app.min, donor.counts[ELASTIC][room.node_id])
+        cpu -= count * demand.cpu_milli
+        memory -= count * demand.memory_bytes
+        gpus -= count * demand.gpu_count
+        if cpu <= 0 and memory <= 0 and gpus <= 0:
+            return True
+    return not any(missing)
 
 
 def _givers(
@@ -153,7 +154,7 @@ def _givers(
     missing, givers = _missing(demand, room), list[Holding]()
     if not _could_ever_fit(missing, room, donors):
         return ()
-    while missing != Resources():  # Each turn takes one container more, or gives up.
+    while any(missing):  # Each turn takes one container more, or gives up.
         able = [
             donor
             for donor in donors
@@ -163,7 +164,8 @@ def _givers(
             return ()
         giver = max(able, key=lambda donor: _generosity(donor, givers))
         givers.append(giver)
-        missing = _less(missing, giver.app.demand)
+        gift = giver.app.demand
+        missing = _rest(missing, (gift.cpu_milli, gift.memory_bytes, gift.gpu_count))
     return tuple(givers)
 
 

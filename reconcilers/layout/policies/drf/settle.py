@@ -8,8 +8,9 @@ import attrs
 from reconcilers.layout.decision import Decision
 from reconcilers.layout.policies.drf.board import ELASTIC, Board
 from reconcilers.layout.policies.drf.fairness import improve
+from reconcilers.layout.policies.drf.units import units_of
 from reconcilers.layout.policies.outcome import Layout, conclude
-from reconcilers.layout.snapshot import Snapshot
+from reconcilers.layout.snapshot import AppRequest, Snapshot
 
 VERSION: Final = "drf/2"
 ROUNDS_MAX: Final = 20  # two are usual; a decision that stops here is sound, and the next goes on
@@ -21,15 +22,17 @@ def drf(snapshot: Snapshot) -> Decision:
     Nobody is disturbed for nothing: a candidate is adopted only if what is there breaks a bound,
     or if it is fairer.
     """
-    board = Board.lay_out(snapshot)
-    for _ in range(ROUNDS_MAX):
-        candidate = improve(_with_layout(snapshot, layout_of(board)))
-        if layout_of(candidate) == layout_of(board):
-            break
-        if standing(candidate) <= standing(board) and _is_sound(board):
-            break
-        board = candidate
+    units = units_of(snapshot)
+    board = Board.lay_out(snapshot, units)
     layout = layout_of(board)
+    for _ in range(ROUNDS_MAX):
+        snapshot_now = _with_layout(snapshot, layout)
+        candidate = Board.lay_out(snapshot_now, units)
+        improve(candidate)
+        found = layout_of(candidate)
+        if found == layout or (standing(candidate) <= standing(board) and _is_sound(board)):
+            break
+        board, layout = candidate, found
     fair = {app_id: float(holding.size) for app_id, holding in board.holdings.items()}
     return conclude(snapshot, layout, fair, version=VERSION)
 
@@ -66,15 +69,16 @@ def _roles(counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]
 
 
 def _with_layout(snapshot: Snapshot, layout: Layout) -> Snapshot:
-    apps = (
-        attrs.evolve(
-            app,
-            placement=layout.placements.get(app.app_id, {}),
-            role_placement=layout.role_placements.get(app.app_id, {}),
-        )
-        for app in snapshot.apps
-    )
-    return attrs.evolve(snapshot, apps=tuple(apps))
+    apps = tuple(_placed(app, layout) for app in snapshot.apps)
+    return attrs.evolve(snapshot, apps=apps)
+
+
+def _placed(app: AppRequest, layout: Layout) -> AppRequest:
+    places = layout.placements.get(app.app_id, {})
+    roles = layout.role_placements.get(app.app_id, {})
+    if app.placement == places and app.role_placement == roles:
+        return app
+    return attrs.evolve(app, placement=places, role_placement=roles)
 
 
 def _is_sound(board: Board) -> bool:
