@@ -78,6 +78,7 @@ def build(snapshot: Snapshot) -> Model:
             entitled=entitled,
             curves=speeds,
             shortfall_price=options.shortfall_price if is_goodput else 0.0,
+            counts_surplus=not is_goodput,
         )
     )
     restart = np.array([app.restart_ms for app in apps], dtype=np.float64) / options.horizon_ms

@@ -91,7 +91,7 @@ class Model:
         roles: Fixed roles, in order of applications.
         points: (P, A) sizes between which gain and loss are linear.
         gain: (P, A) what each of these sizes is worth.
-        loss: (P, A) distance from the fair share at each of these sizes.
+        loss: (P, A) loss of fairness at each of these sizes; see `values`.
         gain_zero, loss_zero: (A,) the same for no containers.
         gain_old, loss_old: (A,) the same for `old_size`.
         touch_cost: (A,) what disturbing a running application costs.

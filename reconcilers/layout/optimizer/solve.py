@@ -92,7 +92,7 @@ def _answer(case: Case) -> Answer:
     if _is_within(keep, bound, PROVEN):
         return Answer(best=keep, bound=bound)
     level, best = _with_budget(case, keep, bound)
-    pays, touches, wanted = PAYS, level.touches, case.full.touched
+    pays, touches = PAYS, level.touches
     if is_small(model):
         pays, touches = PROVEN, model.touches_max
         proof = prove(case.base, case.priced, case.guide, touches + case.forced)
@@ -100,7 +100,8 @@ def _answer(case: Case) -> Answer:
             bound = min(bound, proof.bound)
             found = proof.best or _like(case, proof)
             best = _better(best, found, TINY * abs(bound))
-            wanted = wanted + proof.sizes.touched
+        wanted = case.full.touched if proof is None else case.full.touched + proof.sizes.touched
+        best = _polished(case, best, wanted, touches, bound)
     if not _is_within(best, bound, PROVEN):
         scope = Scope(
             guide=case.guide,
@@ -109,7 +110,7 @@ def _answer(case: Case) -> Answer:
             touches=touches,
             bound=bound,
         )
-        best = _polished(case, improve(best, scope), wanted, touches, bound)
+        best = improve(best, scope)
     disturbs = best.score.touches > keep.score.touches
     worth_it = best.score.value > keep.score.value + pays * abs(bound)
     return Answer(best=best if worth_it or not disturbs else keep, bound=bound)

@@ -7,10 +7,14 @@ containers' work `n` containers do: the speed curve, scaled so that its first po
 without a curve `v_i(n) = n`. The second term pulls everyone up to its fair share long before the
 paper's bound on the total loss would.
 
-Both are made concave (the upper hull of the curve) and linear between a few points, so that linear
-programs over them are exact. Loss is `|delta_i * n - s^_i|`, between the integers around `s^_i` its
-chord. Whoever is not entitled loses nothing by waiting, and once placed counts what it has above
-its minimum.
+Loss of fairness is the paper's `|delta_i * n - s^_i|` for `utilization`, and twice what is lacked,
+`2 * max(0, s^_i - delta_i * n)`, for `goodput`. Where the cluster is full the two sums are alike,
+for what some have above their share the others lack. Where it is not, the paper's calls it a loss
+to use what nobody else can, and a layout gets better by leaving room idle. Whoever is not entitled
+loses nothing by waiting; the paper's loss counts what it has above its minimum, once placed.
+
+Gains are made concave (the upper hull of the curve), and both are linear between a few points (a
+loss between the integers around `s^_i` is its chord), so that linear programs over them are exact.
 """
 
 from collections.abc import Sequence
@@ -40,6 +44,7 @@ class Sizes:
         entitled: (A,).
         curves: Concave speed curve of each application, or None for a linear one.
         shortfall_price: 0 for the paper's objective.
+        counts_surplus: Whether it is a loss to have more than one's share, whoever lacks it.
     """
 
     low: Ints
@@ -51,6 +56,7 @@ class Sizes:
     entitled: Bools
     curves: Sequence[Curve | None]
     shortfall_price: float
+    counts_surplus: bool
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -71,7 +77,7 @@ def values(sizes: Sizes) -> Values:
     points, zero = _points(sizes), np.zeros_like(sizes.low)
     counts = np.concatenate([points, zero[None], sizes.old[None]])
     gain, loss = _gain(sizes, counts), _loss(sizes, counts)
-    waiting = np.where(sizes.entitled, sizes.fair, 0.0)
+    waiting = _loss(sizes, zero[None])[0]
     return Values(
         points=points,
         gain=gain[:-2],
@@ -108,8 +114,11 @@ def _gain(sizes: Sizes, counts: Ints) -> Floats:
 
 
 def _loss(sizes: Sizes, counts: Ints) -> Floats:
-    fair = np.abs(sizes.share * counts - sizes.fair)
-    return np.where(sizes.entitled, fair, sizes.share * np.maximum(counts - sizes.low, 0))
+    short = sizes.fair - sizes.share * counts
+    if not sizes.counts_surplus:
+        return np.where(sizes.entitled, 2.0 * np.maximum(short, 0.0), 0.0)
+    above_low = sizes.share * np.maximum(counts - sizes.low, 0)
+    return np.where(sizes.entitled, np.abs(short), above_low)
 
 
 def curves(apps: Sequence[AppRequest], rooms: Sequence[Resources]) -> list[Curve | None]:

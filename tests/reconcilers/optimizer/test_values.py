@@ -152,3 +152,15 @@ def test_gains_are_concave_and_losses_convex(data: st.DataObject) -> None:
             keep = np.concatenate([[True], np.diff(sizes_) > 0])
             slopes = np.diff(values[keep]) / np.diff(sizes_[keep])
             assert (sign * np.diff(slopes) >= -1e-9).all()
+
+
+def test_what_nobody_lacks_is_nobodys_loss() -> None:
+    """Room taken from the rich and given to nobody must not look like fairness."""
+    apps = [AppRequest(app_id=name, demand=CPU, min=1, max=8) for name in "ab"]
+    ours, papers = model(*apps), model(*apps, policy="utilization")
+    size = ours.points[:, 0]
+
+    assert [0.0] == sorted(set(ours.loss[size == 8, 0].tolist()))
+    assert [0.5] == sorted(set(papers.loss[size == 8, 0].tolist()))
+    assert [0.75] == sorted(set(ours.loss[size == 1, 0].tolist()))
+    assert [0.375] == sorted(set(papers.loss[size == 1, 0].tolist()))
