@@ -43,7 +43,7 @@ TRIALS: Final = 1200  # of all large groups together
 PER_GROUP: Final = 4  # patterns of a group that are added in one round; three times for large ones
 PER_ROUND: Final = 400  # patterns that are added in one round
 CLOSE: Final = 4e-4  # generation ends when so little of the value is missing
-EXACT_WORK_MAX: Final = 600  # shapes of all exact knapsacks together: they take milliseconds each
+EXACT_WORK_MAX: Final = 3_000  # shapes of all exact knapsacks together: each takes milliseconds
 CLEAR: Final = 2e-3  # an improvement of a group's price that makes the exact knapsack needless
 
 

@@ -92,9 +92,9 @@ def _answer(case: Case) -> Answer:
     if _is_within(keep, bound, PROVEN):
         return Answer(best=keep, bound=bound)
     level, best = _with_budget(case, keep, bound)
-    pays, touches = PAYS, level.touches
+    touches = level.touches
     if is_small(model):
-        pays, touches = PROVEN, model.touches_max
+        touches = model.touches_max
         proof = prove(case.base, case.priced, case.guide, touches + case.forced)
         if proof is not None:
             bound = min(bound, proof.bound)
@@ -111,6 +111,8 @@ def _answer(case: Case) -> Answer:
             bound=bound,
         )
         best = improve(best, scope)
+    # A layout that is not proven would find a little more next time, and disturb somebody for it.
+    pays = PROVEN if _is_within(best, bound, PROVEN) else PAYS
     disturbs = best.score.touches > keep.score.touches
     worth_it = best.score.value > keep.score.value + pays * abs(bound)
     return Answer(best=best if worth_it or not disturbs else keep, bound=bound)

@@ -184,6 +184,7 @@ def test_shedding_counts_whom_it_disturbs() -> None:
             app("c", 1, 12, placement={"n0": 1, "n1": 1}),
         ],
         loss_factor=0.001,
+        policy="utilization",
     )
     table = Table(model)
     nobody = np.zeros(model.apps, dtype=bool)
