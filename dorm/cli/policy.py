@@ -47,7 +47,7 @@ def _milliseconds(_: click.Context, option: click.Parameter, value: str | None) 
     if value is None:
         return None
     with in_plain_words():
-        return parse_duration(value, field=option.opts[0])
+        return parse_duration(value, field=option.opts[0], least=0)
 
 
 def duration_option(name: str, field: str, *, help_: str) -> Decorator:

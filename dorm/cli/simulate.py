@@ -1,5 +1,6 @@
 """`dorm simulate`."""
 
+import math
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from dorm.spec.units import parse_duration
 from events.errors import Rejected
 
 CLUSTER: Final = "15x12cpu128g+5x12cpu128g1gpu"  # of the paper
+SPAN_MS_MAX: Final = 100 * 365 * 24 * 3_600_000  # machines fail once in years
 
 
 class Span(click.ParamType[int]):
@@ -26,9 +28,23 @@ class Span(click.ParamType[int]):
         if value == "0":
             return 0
         try:
-            return parse_duration(value, field=param.opts[0] if param else "")
+            field = param.opts[0] if param else ""
+            return parse_duration(value, field=field, least=0, most=SPAN_MS_MAX)
         except Rejected as error:
             self.fail(str(error), param, ctx)
+
+
+class Number(click.FloatRange):
+    """A number within bounds. To click, nan is within all of them."""
+
+    def convert(
+        self, value: float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail("nan is no number", param, ctx)
+        return number
 
 
 @click.command()
@@ -44,7 +60,7 @@ class Span(click.ParamType[int]):
 )
 @click.option(
     "--alpha",
-    type=click.FloatRange(0, 10),
+    type=Number(0, 10),
     default=0.03,
     show_default=True,
     help="Speed of n containers: n/(1+alpha(n-1)).",
@@ -69,7 +85,7 @@ class Span(click.ParamType[int]):
 )
 @click.option(
     "--restart-spread",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     default=0.0,
     show_default=True,
     help="By how much it differs between applications.",

@@ -25,6 +25,7 @@ from events.text import duration, plural
 from reconcilers.layout.snapshot import Options
 
 RESULTS: Final = "results.json"
+MTBF_MS_MIN: Final = 600_000  # the time between two checkpoints: below it, nothing gets done
 SERIES: Final = ("apps", "moments", "decisions")  # of a run: for the report, not for a terminal
 
 
@@ -49,6 +50,9 @@ def _experiment(options: Mapping[str, Any]) -> Experiment:
     if baseline and baseline not in labels:
         labels.append(baseline)
     container = options["container"]
+    if 0 < options["node_mtbf"] < MTBF_MS_MIN:
+        rule = "is below the 10 minutes between two checkpoints: no job would get anywhere"
+        raise Rejected(rule, field="--node-mtbf", hint="give 10m or more, or 0 for no failures")
     return Experiment(
         source=Source(
             trace=options["trace"],

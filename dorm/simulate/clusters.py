@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 import yaml
 
-from dorm.simulate.faults import Where, shown
+from dorm.simulate.faults import Where, one_line, shown
 from dorm.simulate.files import read_text
 from dorm.spec.units import parse_cpu, parse_memory
 from events.errors import Rejected
@@ -98,7 +98,7 @@ def _from_file(path: Path) -> list[NodeOffer]:
     try:
         document = yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
-        raise Rejected(f"is no YAML: {error}", field=str(path)) from error
+        raise Rejected(f"is no YAML: {one_line(error)}", field=str(path)) from error
     rows = document.get("nodes") if isinstance(document, dict) else document
     if not isinstance(rows, list):
         hint = "write a list of {count: 20, cpu: 12, memory: 128GiB, gpu: 0, rack: r1}"

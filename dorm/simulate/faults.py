@@ -1,16 +1,24 @@
 """Where in a file a fault lies, and numbers read with a message that says so."""
 
 import math
+from typing import Final
 
 import attrs
 
 from events.errors import Rejected
 from events.text import brief
 
+NUMBER_MAX: Final = 1e12  # seconds or containers: more is a slip, and milliseconds stay exact
+
 
 def shown(value: object) -> str:
     """Return a value for a message: quoted, on one line, not too long."""
     return repr(brief(str(value)))
+
+
+def one_line(error: Exception) -> str:
+    """Return what a parser says, without its line breaks."""
+    return " ".join(str(error).split())
 
 
 @attrs.frozen(kw_only=True)
@@ -29,9 +37,15 @@ class Where:
         return Rejected(rule, field=self.at(field), value=shown(value), hint=hint)
 
     def number(
-        self, field: str, value: object, *, least: float = 0.0, above: bool = False
+        self,
+        field: str,
+        value: object,
+        *,
+        least: float = 0.0,
+        most: float = NUMBER_MAX,
+        above: bool = False,
     ) -> float:
-        """Return a finite number of at least `least`, or more than it (`above`).
+        """Return a number of at least `least`, or more than it (`above`), and at most `most`.
 
         Raises:
             Rejected: It is none.
@@ -43,6 +57,8 @@ class Where:
         if not math.isfinite(number) or number < least or (above and number == least):
             rule = f"must be {'above' if above else 'at least'} {least:g}"
             raise self.fault(field, value, rule)
+        if number > most:
+            raise self.fault(field, value, f"must be at most {most:g}")
         return number
 
     def whole(self, field: str, value: object, *, least: int = 0) -> int:

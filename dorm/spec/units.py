@@ -60,8 +60,16 @@ def parse_memory(value: object, *, field: str) -> int:
     return size
 
 
-def parse_duration(value: object, *, field: str) -> int:
+def parse_duration(
+    value: object, *, field: str, least: int = 1, most: int = DURATION_MS_MAX
+) -> int:
     """Return milliseconds, from `"500ms"`, `"30s"`, `"2m"`, `"1h30m"`.
+
+    Args:
+        value: What the document holds.
+        field: Its name, for the message.
+        least: Lower bound, in milliseconds.
+        most: Upper bound, in milliseconds.
 
     Raises:
         Rejected: It is no such span, or has no unit.
@@ -73,7 +81,13 @@ def parse_duration(value: object, *, field: str) -> int:
     parts = _DURATION_PART.findall(value)
     total = sum((Decimal(number) * _DURATION_UNITS[unit] for number, unit in parts), Decimal(0))
     span = int(total)
-    _within(value, field, span, (1, DURATION_MS_MAX), ("1ms", format_duration(DURATION_MS_MAX)))
+    _within(
+        value,
+        field,
+        span,
+        (least, most),
+        (format_duration(least) if least else "0s", format_duration(most)),
+    )
     return span
 
 

@@ -38,15 +38,22 @@ from typing import Final
 import attrs
 
 from events.codec import digest, to_json
+from events.units import Resources
 from reconcilers.layout.check import problems
 from reconcilers.layout.decision import Decision
 from reconcilers.layout.policies.drf.settle import drf
 from reconcilers.layout.policies.static import static
 from reconcilers.layout.policies.two_level import two_level
 from reconcilers.layout.snapshot import AppRequest, Snapshot
-from reconcilers.layout.sums import Part, as_resources, used_on
+from reconcilers.layout.sums import Part, as_resources, total, used_on
 
 PROBLEMS_SHOWN: Final = 3
+
+# Beyond these, sums of floats and of 64-bit numbers would be wrong, and wrong without a word.
+CONTAINERS_MAX: Final = 1_000_000
+AMOUNT_MAX: Final = 1 << 62
+NUMBER_MAX: Final = 1 << 53
+FLOAT_MAX: Final = 1e100
 
 Policy = Callable[[Snapshot], Decision]
 
@@ -108,10 +115,15 @@ def _faults(snapshot: Snapshot) -> Iterator[str]:
         if len(set(ids)) < len(ids):
             twice = next(one for index, one in enumerate(ids) if one in ids[:index])
             yield f"{kind} {twice} is in the snapshot twice"
+    capacity = total((node.capacity, 1) for node in snapshot.nodes)
+    if max(_amounts(capacity)) > AMOUNT_MAX:
+        yield f"the nodes together have {capacity}: no resource may be above {AMOUNT_MAX}"
     known = set(node_ids)
     parts = []
     for app in snapshot.apps:
+        yield from _oversized(app)
         yield from _faults_of(app)
+        yield from _faults_of_roles(app)
         for part in _parts(app):
             parts.append(part)
             if not known.issuperset(part[1]):
@@ -133,9 +145,33 @@ def _faults_of(app: AppRequest) -> Iterator[str]:
         yield f"{app.app_id} has a placement of less than one container on a node"
     if size > app.max:
         yield f"{app.app_id} has {size} containers, above {app.max}"
-    for name in app.role_placement:
-        if name not in {role.name for role in app.roles}:
+
+
+def _faults_of_roles(app: AppRequest) -> Iterator[str]:
+    wanted = {role.name: role.count for role in app.roles}
+    if len(wanted) < len(app.roles):
+        yield f"{app.app_id} has two roles of the same name"
+    for name, nodes in app.role_placement.items():
+        if name not in wanted:
             yield f"{app.app_id} has containers of role {name}, which it does not ask for"
+        elif sum(nodes.values()) > wanted[name]:
+            yield f"{app.app_id} has more containers of role {name} than {wanted[name]}"
+
+
+def _oversized(app: AppRequest) -> Iterator[str]:
+    """Yield which numbers are beyond all use."""
+    for demand in (app.demand, *(role.demand for role in app.roles)):
+        if not 0 <= min(_amounts(demand)) <= max(_amounts(demand)) <= AMOUNT_MAX:
+            yield f"{app.app_id} asks for {demand}: amounts are from 0 to {AMOUNT_MAX}"
+    if max(app.min, app.max, *(role.count for role in app.roles)) > CONTAINERS_MAX:
+        yield f"{app.app_id} asks for more than {CONTAINERS_MAX} containers"
+    if app.weight > FLOAT_MAX:
+        yield f"{app.app_id} has a weight above {FLOAT_MAX:g}"
+    if any(point.speed > FLOAT_MAX for point in app.speed):
+        yield f"{app.app_id} has a speed above {FLOAT_MAX:g}"
+    times = (app.submitted_ms, app.waited_ms, app.ran_ms or 0, app.age_ms, app.restart_ms)
+    if max(map(abs, (app.priority, *times))) > NUMBER_MAX:
+        yield f"{app.app_id} has a priority or a time beyond {NUMBER_MAX}"
 
 
 def _parts(app: AppRequest) -> tuple[Part, ...]:
@@ -144,3 +180,7 @@ def _parts(app: AppRequest) -> tuple[Part, ...]:
         return ((app.demand, app.placement),)
     roles = [(role.demand, app.role_placement.get(role.name, {})) for role in app.roles]
     return ((app.demand, app.placement), *roles)
+
+
+def _amounts(resources: Resources) -> tuple[int, int, int]:
+    return resources.cpu_milli, resources.memory_bytes, resources.gpu_count

@@ -129,3 +129,8 @@ def test_a_priority_is_set_and_shown(dorm: Dorm, world: World) -> None:
     assert "a may have 1 to 4 containers, weight 1, priority -5\n" == said
     assert -5 == json.loads(good(dorm("ps", "-o", "json")))[0]["priority"]
     assert "-5" in good(dorm("ps")).splitlines()[1].split()
+
+
+def test_changed_applications_may_need_no_rest(dorm: Dorm) -> None:
+    """The masters allow 0, so the command line has to let it be said."""
+    assert "Minimum run      0 ms" in good(dorm("policy", "set", "--min-run", "0s")).splitlines()

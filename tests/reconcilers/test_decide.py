@@ -1,6 +1,7 @@
 """Decisions on plain data: what is asked, what is checked, and what happens when a check fails."""
 
 import doctest
+import math
 import re
 import subprocess
 import sys
@@ -9,10 +10,13 @@ from typing import Any
 import attrs
 import pytest
 
+from events.apps import SpeedPoint
+from events.units import Resources
 from reconcilers.layout import POLICIES, Decision, Snapshot, decide
 from reconcilers.layout.check import problems
 from reconcilers.layout.decide import checked
 from reconcilers.layout.policies.drf.settle import drf
+from reconcilers.layout.snapshot import NodeOffer
 from tests.builders import amount
 from tests.reconcilers.snapshots import a_request, a_role, a_snapshot, an_offer, sizes
 
@@ -162,6 +166,33 @@ def test_equal_snapshots_have_equal_hashes_and_others_not() -> None:
             a_snapshot(an_offer("n1", cpus=2), a_request(placement={"n1": 3})),
             "n1 has Resources(cpu_milli=2000",
         ),
+        (a_snapshot(a_request(demand=Resources(cpu_milli=-1, gpu_count=1))), "a asks for Res"),
+        (a_snapshot(a_request(max=10**30)), "a asks for more than 1000000 containers"),
+        (a_snapshot(a_request(weight=math.inf)), "a has a weight above"),
+        (
+            a_snapshot(a_request(speed=(SpeedPoint(containers=1, speed=math.inf),))),
+            "a has a speed above",
+        ),
+        (a_snapshot(a_request(priority=-(2**70))), "a has a priority or a time beyond"),
+        (a_snapshot(a_request(ran_ms=2**70)), "a has a priority or a time beyond"),
+        (
+            a_snapshot(NodeOffer(node_id="n1", capacity=Resources(memory_bytes=2**65))),
+            "the nodes together have",
+        ),
+        (
+            a_snapshot(a_request(roles=(a_role(), a_role()))),
+            "a has two roles of the same name",
+        ),
+        (
+            a_snapshot(
+                an_offer("n1", cpus=9),
+                a_request(
+                    roles=(a_role(),),
+                    role_placement={"ps": {"n1": 2}},
+                ),
+            ),
+            "a has more containers of role ps than 1",
+        ),
     ],
 )
 def test_a_snapshot_that_contradicts_itself_is_refused(snapshot: Snapshot, fault: str) -> None:
@@ -188,3 +219,14 @@ def test_whoever_asks_for_no_solver_loads_none() -> None:
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert "set()" == found.stdout.strip(), found.stdout
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_node_that_owes_room_takes_none_from_the_others(policy: str) -> None:
+    """Its debt would lower the bound below what the healthy nodes hold: refused by the check."""
+    debt = NodeOffer(node_id="n1", capacity=amount(4, 16), available=amount(0, 0) - amount(3, 12))
+
+    decision = decide(a_snapshot(debt, an_offer("n2"), a_request("a", max=4), policy=policy))
+
+    assert sizes(decision) == {"a": 4}
+    assert not decision.fallback

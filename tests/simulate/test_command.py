@@ -114,3 +114,64 @@ def test_mistakes_are_explained(words: tuple[str, ...], message: str) -> None:
 
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("job", "fault"),
+    [
+        ("0,1e300,1,0,1", "duration_s: '1e300' must be at most"),
+        ("1e300,10,1,0,1", "submit_s: '1e300' must be at most"),
+        ("0,10,1,99999999999999999999,1", "must be at most 1000"),
+        ("0,10,1,0,1e308", "weight: '1e308' must be at most"),
+    ],
+)
+def test_numbers_beyond_all_use_are_refused(tmp_path: Path, job: str, fault: str) -> None:
+    """One line with the field; further in, they would overflow the solver's numbers."""
+    path = tmp_path / "huge.csv"
+    path.write_text(f"submit_s,duration_s,gpus,priority,weight\n{job}\n")
+
+    result = simulate(str(path), "--cluster", "1x4gpu")
+
+    assert result.exit_code == 2
+    assert fault in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_maximum_beyond_all_clusters_is_as_good_as_none(tmp_path: Path) -> None:
+    """Whoever writes a huge number means "as many as there are"."""
+    path = tmp_path / "greedy.csv"
+    path.write_text("submit_s,duration_s,gpus,min,max\n0,10,1,1,999999999999\n")
+
+    assert simulate(str(path), "--cluster", "1x4gpu").exit_code == 0
+
+
+@pytest.mark.parametrize("option", ["--alpha", "--restart-spread"])
+def test_nan_is_within_no_bounds(trace: str, option: str) -> None:
+    """Click lets it through; every comparison further in would be false."""
+    result = simulate(trace, "--cluster", "1x4gpu", option, "nan")
+
+    assert result.exit_code == 2
+    assert "nan is no number" in result.stderr
+
+
+def test_nodes_may_fail_once_in_a_month(trace: str) -> None:
+    """As the documentation has it; spans of a spec end at a week."""
+    result = simulate(trace, "--cluster", "1x4gpu", "--node-mtbf", "720h", "--node-repair", "1h")
+
+    assert result.exit_code == 0
+
+
+def test_nodes_that_fail_before_any_checkpoint_are_refused(trace: str) -> None:
+    """Such a simulation would never end."""
+    result = simulate(trace, "--cluster", "1x4gpu", "--node-mtbf", "1ms")
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: --node-mtbf")
+
+
+def test_what_the_yaml_parser_says_fits_on_one_line(tmp_path: Path) -> None:
+    """Every error is one line."""
+    path = tmp_path / "bad.yaml"
+    path.write_text("a: [\n")
+
+    assert simulate(str(path), "--cluster", "1x4gpu").stderr.count("\n") == 1

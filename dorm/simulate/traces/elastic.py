@@ -137,7 +137,7 @@ def _low(row: Request, elasticity: Elasticity) -> int:
 
 def _high(row: Request, elasticity: Elasticity) -> int:
     if row.max is not None:
-        return row.max
+        return max(min(row.max, CONTAINERS_MAX), _low(row, elasticity))
     return max(
         min(elasticity.high.of(row.containers, up=True), CONTAINERS_MAX), _low(row, elasticity)
     )

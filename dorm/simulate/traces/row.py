@@ -6,7 +6,9 @@ from typing import Final
 from dorm.simulate.faults import Where
 from dorm.simulate.job import Curve
 from dorm.simulate.traces.request import Request
+from dorm.spec.parse import WEIGHT_MAX
 from dorm.spec.units import parse_cpu, parse_memory
+from events.apps import PRIORITY_MAX, PRIORITY_MIN
 from events.units import Resources
 
 Row = Mapping[str, object]
@@ -39,8 +41,12 @@ def read_row(where: Where, row: Row) -> Request:
         demand=_demand(where, row),
         min=low,
         max=high,
-        weight=where.number("weight", row.get("weight") or 1, above=True),
-        priority=int(where.number("priority", row.get("priority") or 0, least=-1000)),
+        weight=where.number("weight", row.get("weight") or 1, most=WEIGHT_MAX, above=True),
+        priority=int(
+            where.number(
+                "priority", row.get("priority") or 0, least=PRIORITY_MIN, most=PRIORITY_MAX
+            )
+        ),
         curve=curve,
     )
 

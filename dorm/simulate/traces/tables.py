@@ -7,7 +7,7 @@ from typing import Final
 
 import yaml
 
-from dorm.simulate.faults import Where
+from dorm.simulate.faults import Where, one_line
 from dorm.simulate.traces.request import Request, Trace
 from dorm.simulate.traces.row import FIELDS, read_row
 from events.errors import Rejected
@@ -55,7 +55,7 @@ def read_yaml(name: str, text: str) -> Trace:
     try:
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
     except yaml.YAMLError as error:
-        raise Rejected(f"is no YAML: {error}", field=name) from error
+        raise Rejected(f"is no YAML: {one_line(error)}", field=name) from error
     rows = document.get("jobs") if isinstance(document, dict) else document
     if not isinstance(rows, list):
         hint = "write a list of {submit_s: 0, duration_s: 3600, containers: 4, max: 8}"

@@ -101,9 +101,14 @@ def _utilization(snapshot: Snapshot, sizes: Mapping[str, int], capacity: Resourc
 
 def _most(snapshot: Snapshot, capacity: Resources) -> float:
     """Return what no layout can exceed: all that is there, or all that is asked for."""
-    room = total((node.room, 1) for node in snapshot.nodes)
     asked = total(part for app in snapshot.apps for part in _amounts(app, app.max))
-    least = {name: min(getattr(room, name), getattr(asked, name)) for name in FIELDS.values()}
+    least = {
+        # A node that is short of something lends nothing; it takes nothing from the others either.
+        name: min(
+            sum(max(0, getattr(node.room, name)) for node in snapshot.nodes), getattr(asked, name)
+        )
+        for name in FIELDS.values()
+    }
     return math.fsum(_fractions(Resources(**least), capacity))
 
 
