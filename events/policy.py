@@ -1,12 +1,12 @@
 """By which rules layouts are decided, and when time alone is a reason to decide again."""
 
+import math
 from typing import Any, Final
 
 import attrs
 from attrs.validators import ge, gt, in_
 
 RESTART_MS: Final = 30_000  # of an application whose restarts were not measured yet
-FACTOR_MAX: Final = 1_000_000.0
 RESTARTS_PER_REST: Final = (
     20  # 5 % of its time for restarts, the paper's overhead, unless cut short
 )
@@ -15,9 +15,9 @@ POLICIES: Final = ("goodput", "utilization", "drf", "static", "two-level")
 
 
 def _a_factor(_instance: object, field: "attrs.Attribute[Any]", value: float) -> None:
-    """Validate a factor or a price. With a larger one, nothing else would count."""
-    if not 0 <= value <= FACTOR_MAX:
-        msg = f"{field.name} is {value}: give a number from 0 to {FACTOR_MAX:.0f}"
+    """Validate a factor or a price. JSON has no infinity: it could be written, never read."""
+    if not 0 <= value < math.inf:
+        msg = f"{field.name} is {value}: give a number of 0 or more"
         raise ValueError(msg)
 
 

@@ -7,6 +7,7 @@ import attrs
 from attrs.validators import ge, gt
 
 from events.errors import Rejected
+from reconcilers.layout.decide import FACTOR_MAX
 from reconcilers.layout.snapshot import POLICIES, Options
 
 Fidelity = Literal["layout", "facts"]
@@ -82,6 +83,10 @@ def read_policy(text: str, base: Options) -> Options:
     for pair in filter(None, rest.split(",")):
         key, _, value = pair.partition("=")
         changes |= _option(ALIASES.get(key, key), value, pair)
+    for key, value in changes.items():
+        if isinstance(value, float) and value > FACTOR_MAX:
+            rule = f"has a {key} above {FACTOR_MAX:g}"
+            raise Rejected(rule, field="--policy", value=text)
     try:
         return attrs.evolve(base, **changes)
     except (TypeError, ValueError) as error:

@@ -54,6 +54,7 @@ CONTAINERS_MAX: Final = 1_000_000
 AMOUNT_MAX: Final = 1 << 62
 NUMBER_MAX: Final = 1 << 53
 FLOAT_MAX: Final = 1e100
+FACTOR_MAX: Final = 1e6
 
 Policy = Callable[[Snapshot], Decision]
 
@@ -115,6 +116,9 @@ def _faults(snapshot: Snapshot) -> Iterator[str]:
         if len(set(ids)) < len(ids):
             twice = next(one for index, one in enumerate(ids) if one in ids[:index])
             yield f"{kind} {twice} is in the snapshot twice"
+    rules = snapshot.options
+    if max(rules.loss_factor, rules.touch_factor, rules.shortfall_price) > FACTOR_MAX:
+        yield f"the options have a factor or a price above {FACTOR_MAX:g}"
     capacity = total((node.capacity, 1) for node in snapshot.nodes)
     if max(_amounts(capacity)) > AMOUNT_MAX:
         yield f"the nodes together have {capacity}: no resource may be above {AMOUNT_MAX}"
@@ -148,6 +152,8 @@ def _faults_of(app: AppRequest) -> Iterator[str]:
 
 
 def _faults_of_roles(app: AppRequest) -> Iterator[str]:
+    if not (app.roles or app.role_placement):
+        return
     wanted = {role.name: role.count for role in app.roles}
     if len(wanted) < len(app.roles):
         yield f"{app.app_id} has two roles of the same name"
@@ -160,17 +166,23 @@ def _faults_of_roles(app: AppRequest) -> Iterator[str]:
 
 def _oversized(app: AppRequest) -> Iterator[str]:
     """Yield which numbers are beyond all use."""
-    for demand in (app.demand, *(role.demand for role in app.roles)):
-        if not 0 <= min(_amounts(demand)) <= max(_amounts(demand)) <= AMOUNT_MAX:
+    counts: tuple[int, ...] = (app.min, app.max)
+    demands: tuple[Resources, ...] = (app.demand,)
+    if app.roles:
+        counts = (*counts, *(role.count for role in app.roles))
+        demands = (*demands, *(role.demand for role in app.roles))
+    for demand in demands:
+        amounts = _amounts(demand)
+        if min(amounts) < 0 or max(amounts) > AMOUNT_MAX:
             yield f"{app.app_id} asks for {demand}: amounts are from 0 to {AMOUNT_MAX}"
-    if max(app.min, app.max, *(role.count for role in app.roles)) > CONTAINERS_MAX:
+    if max(counts) > CONTAINERS_MAX:
         yield f"{app.app_id} asks for more than {CONTAINERS_MAX} containers"
     if app.weight > FLOAT_MAX:
         yield f"{app.app_id} has a weight above {FLOAT_MAX:g}"
-    if any(point.speed > FLOAT_MAX for point in app.speed):
+    if app.speed and max(point.speed for point in app.speed) > FLOAT_MAX:
         yield f"{app.app_id} has a speed above {FLOAT_MAX:g}"
     times = (app.submitted_ms, app.waited_ms, app.ran_ms or 0, app.age_ms, app.restart_ms)
-    if max(map(abs, (app.priority, *times))) > NUMBER_MAX:
+    if min(app.priority, *times) < -NUMBER_MAX or max(app.priority, *times) > NUMBER_MAX:
         yield f"{app.app_id} has a priority or a time beyond {NUMBER_MAX}"
 
 

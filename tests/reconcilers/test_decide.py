@@ -167,6 +167,7 @@ def test_equal_snapshots_have_equal_hashes_and_others_not() -> None:
             "n1 has Resources(cpu_milli=2000",
         ),
         (a_snapshot(a_request(demand=Resources(cpu_milli=-1, gpu_count=1))), "a asks for Res"),
+        (a_snapshot(a_request(), touch_factor=1e308), "the options have a factor"),
         (a_snapshot(a_request(max=10**30)), "a asks for more than 1000000 containers"),
         (a_snapshot(a_request(weight=math.inf)), "a has a weight above"),
         (

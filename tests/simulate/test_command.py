@@ -175,3 +175,11 @@ def test_what_the_yaml_parser_says_fits_on_one_line(tmp_path: Path) -> None:
     path.write_text("a: [\n")
 
     assert simulate(str(path), "--cluster", "1x4gpu").stderr.count("\n") == 1
+
+
+def test_a_factor_beyond_all_use_is_refused(trace: str) -> None:
+    """The optimizer would multiply it to infinity."""
+    result = simulate(trace, "--cluster", "1x4gpu", "--policy", "goodput:price=1e308")
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: --policy")
