@@ -98,7 +98,7 @@ def _answer(case: Case) -> Answer:
         proof = prove(case.base, case.priced, case.guide, touches + case.forced)
         if proof is not None:
             bound = min(bound, proof.bound)
-            found = proof.best or _like(case, proof)
+            found = _affordable(case, proof.best) or _affordable(case, _like(case, proof))
             best = _better(best, found, TINY * abs(bound))
         wanted = case.full.touched if proof is None else case.full.touched + proof.sizes.touched
         best = _polished(case, best, wanted, touches, bound)
@@ -126,6 +126,16 @@ def _polished(case: Case, best: Candidate, wanted: Floats, touches: int, bound: 
         return best
     found = polish(best, case.waiting, wanted, touches)
     return _better(best, found, TINY * abs(bound))
+
+
+def _affordable(case: Case, found: Candidate | None) -> Candidate | None:
+    """Return a layout if it keeps to the touch budget.
+
+    The exact sizes may spare somebody who had to be disturbed before, and disturb another instead;
+    carried out on top of what has happened already, that is one too many.
+    """
+    most = case.base.model.touches_max + case.forced
+    return found if found is not None and found.score.touches <= most else None
 
 
 def _like(case: Case, proof: Proof) -> Candidate:

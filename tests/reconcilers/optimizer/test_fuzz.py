@@ -45,3 +45,8 @@ def assert_kept(snapshot: Snapshot, decision: Decision) -> None:
     for index, app in enumerate(snapshot.apps):
         if model.running[index]:
             assert app.app_id in decision.placements
+
+
+def test_exact_sizes_do_not_disturb_one_more_than_the_budget() -> None:
+    """History 363: a burst had disturbed two, and the exact sizes wanted another in their place."""
+    test_every_decision_is_sound(363)
