@@ -50,3 +50,13 @@ def assert_kept(snapshot: Snapshot, decision: Decision) -> None:
 def test_exact_sizes_do_not_disturb_one_more_than_the_budget() -> None:
     """History 363: a burst had disturbed two, and the exact sizes wanted another in their place."""
     test_every_decision_is_sound(363)
+
+
+def test_a_polished_layout_leaves_room_for_the_roles_of_others() -> None:
+    """History 516: parameter servers that stay where they are take room as well."""
+    test_every_decision_is_sound(516)
+
+
+def test_exact_sizes_place_nobody_out_of_turn() -> None:
+    """History 677: worth nothing while it had to wait, one was placed all the same."""
+    test_every_decision_is_sound(677)
