@@ -139,7 +139,12 @@ def _unjust(rows: list[_Row], options: Options) -> Iterator[str]:
 
     That is just only where somebody of a higher priority gains.
     """
-    gains = [row.app.priority for row in rows if row.size > row.size_before]
+    # Who had lost a part, such as its roles, gains by being whole again.
+    gains = [
+        row.app.priority
+        for row in rows
+        if row.size > row.size_before or (row.size and not row.is_running)
+    ]
     highest = max(gains, default=-math.inf)
     for row in rows:
         if not row.is_running or not row.is_changed or row.app.priority < highest:

@@ -60,3 +60,8 @@ def test_a_polished_layout_leaves_room_for_the_roles_of_others() -> None:
 def test_exact_sizes_place_nobody_out_of_turn() -> None:
     """History 677: worth nothing while it had to wait, one was placed all the same."""
     test_every_decision_is_sound(677)
+
+
+def test_a_higher_tier_may_take_room_to_be_whole_again() -> None:
+    """History 1116: one had kept its container, and lost its roles: to get them back is a gain."""
+    test_every_decision_is_sound(1116)
