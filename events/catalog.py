@@ -28,7 +28,14 @@ from events.generations import (
     StopRequested,
 )
 from events.layouts import LayoutDecided
-from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned
+from events.nodes import (
+    NodeExpelled,
+    NodeFenced,
+    NodeForgotten,
+    NodeLost,
+    NodeReported,
+    NodeReturned,
+)
 from events.policy import LayoutConfigured, LayoutDue
 
 Event = (
@@ -45,6 +52,8 @@ Event = (
     | NodeReported
     | NodeLost
     | NodeReturned
+    | NodeExpelled
+    | NodeFenced
     | NodeForgotten
     | LayoutDecided
     | LayoutConfigured
@@ -60,7 +69,7 @@ Event = (
 )
 
 CATALOG: Final[dict[str, type[Event]]] = {
-    "app.submitted/2": AppSubmitted,
+    "app.submitted/3": AppSubmitted,
     "app.changed/2": AppChanged,
     "app.cancel_requested/1": AppCancelRequested,
     "app.retrying/1": AppRetrying,
@@ -70,9 +79,11 @@ CATALOG: Final[dict[str, type[Event]]] = {
     "app.cancelled/1": AppCancelled,
     "app.quarantined/1": AppQuarantined,
     "app.unquarantined/1": AppUnquarantined,
-    "node.reported/1": NodeReported,
+    "node.reported/2": NodeReported,
     "node.lost/1": NodeLost,
     "node.returned/1": NodeReturned,
+    "node.expelled/1": NodeExpelled,
+    "node.fenced/1": NodeFenced,
     "node.forgotten/1": NodeForgotten,
     "layout.decided/2": LayoutDecided,
     "layout.configured/1": LayoutConfigured,

@@ -25,9 +25,12 @@ def documents(state: ClusterState) -> dict[str, NodeDocument]:
         wanted[member.node_id].append(container)
     return {
         node_id: NodeDocument(
-            node_id=node_id, revision=state.revision, containers=tuple(wanted[node_id])
+            node_id=node_id,
+            revision=state.revision,
+            containers=tuple(wanted[node_id]),
+            tenure=node.report.tenure,
         )
-        for node_id in sorted(state.nodes)
+        for node_id, node in sorted(state.nodes.items())
     }
 
 
@@ -46,7 +49,11 @@ def plan(state: ClusterState, stored: Mapping[str, NodeDocument]) -> tuple[NodeD
     changed = []
     for node_id, document in (nothing | documents(state)).items():
         old = stored.get(node_id)
-        same = old is not None and old.containers == document.containers
+        same = (
+            old is not None
+            and old.containers == document.containers
+            and old.tenure == document.tenure
+        )
         ahead = old is not None and old.revision > document.revision
         if not same and not ahead:
             changed.append(document)
@@ -77,6 +84,7 @@ def _container(
         grace_ms=spec.checkpoint.grace_ms,
         port=member.port,
         peers=peers,
+        on_disconnect=spec.on_disconnect,
     )
 
 

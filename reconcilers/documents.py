@@ -41,6 +41,7 @@ class WantedContainer:
     Attributes:
         started: An agent has reported it running, so it is never created a second time.
         stop: None while it should run.
+        on_disconnect: `stop` or `keep`, as the spec says.
         checkpoint_path: Inside the container, with the application's id filled in; or empty.
         peers: The whole generation in rank order, this container included.
     """
@@ -63,6 +64,7 @@ class WantedContainer:
     grace_ms: int
     port: int
     peers: tuple[Peer, ...]
+    on_disconnect: str = "stop"
 
     @property
     def name(self) -> str:
@@ -82,11 +84,13 @@ class NodeDocument:
     Attributes:
         revision: The position of the log that this content first followed from. It never goes
             back; an agent ignores an older document.
+        tenure: Under which the node is to run these; an agent with another one ignores them.
     """
 
     node_id: str
     revision: int
     containers: tuple[WantedContainer, ...]
+    tenure: str = ""
 
 
 def container_name(app_id: str, generation: int, rank: int) -> str:
