@@ -17,6 +17,8 @@ class Keys:
         self.leader = f"{self.root}/leader"
         self.nodes = f"{self.root}/node/"
         self.desireds = f"{self.root}/desired/"
+        self.tenures = f"{self.root}/tenure/"
+        self.masters = f"{self.root}/masters"
         self.statuses = f"{self.root}/status/"
         self.snapshot_latest = f"{self.root}/snap/latest"
 
@@ -51,6 +53,10 @@ class Keys:
     def node(self, node_id: str) -> str:
         """Return the key that an agent holds by lease."""
         return f"{self.nodes}{node_id}"
+
+    def tenure(self, node_id: str) -> str:
+        """Return the key of a node's right to run; without a lease, so it stays."""
+        return f"{self.tenures}{node_id}"
 
     def status(self, node_id: str) -> str:
         """Return the key of a node's latest status."""

@@ -25,10 +25,12 @@ class NodeStatus:
 
     Attributes:
         document_revision: Of the desired document that the agent works by.
+        masters_revision: Of the list of masters that the agent knows.
         progress: By application id, for applications whose rank 0 is on this node.
     """
 
     node_id: str
     incarnation: str
     document_revision: int = 0
+    masters_revision: int = 0
     progress: Mapping[str, Progress] = attrs.field(factory=dict)

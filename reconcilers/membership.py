@@ -7,7 +7,8 @@ reaches may be training on. So a node is given up in two steps, neither of which
    (`expulsions`). From here on nothing can extend its right to run, and there is no way back.
 2. The leader then waits for as long as that right can last (`TenureSeen.wait_ms`), by its own clock
    and without a gap in its own looking. After that nothing of the tenure runs, on any machine
-   whose warden works, and its containers count as gone.
+   whose warden works, and its containers count as gone. Only then may another agent take the
+   node's name (`closings`).
 
 A write of either step that lands late finds nothing that it could break.
 """
@@ -30,12 +31,20 @@ class TenureSeen:
         ended_ms: For how long this leader has seen it ended, without a gap; None while it is not.
         wait_ms: How long what it allowed may run on after its end.
         promised: This master has given its word, a moment ago, not to end it for now.
+        closed: It is written in etcd already that nothing of it can run any more.
     """
 
     tenure: str
     ended_ms: int | None = None
     wait_ms: int = 0
     promised: bool = False
+    closed: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether nothing of it can run any more."""
+        waited = self.ended_ms is not None and self.ended_ms >= self.wait_ms
+        return self.closed or (waited and not self.promised)
 
 
 @attrs.frozen(kw_only=True)
@@ -66,23 +75,36 @@ def expulsions(state: ClusterState, observed: Observed) -> tuple[str, ...]:
         node_id
         for node_id, node in sorted(state.nodes.items())
         if node.lost
-        and not node.expelled
+        and (not node.expelled or node.fenced)
         and observed.absent_ms.get(node_id, 0) >= observed.grace_ms
-        and (seen := _seen(node, observed)) is not None
+        and (seen := observed.tenures.get(node_id)) is not None
         and seen.ended_ms is None
         and not seen.promised
+    )
+
+
+def closings(state: ClusterState, observed: Observed) -> tuple[str, ...]:
+    """Return the nodes of whose ended tenure it is to be written that nothing of it can run.
+
+    A tenure that the log does not know never ran anything: its agent ended before it reported.
+    """
+    return tuple(
+        node_id
+        for node_id, node in sorted(state.nodes.items())
+        if (seen := observed.tenures.get(node_id)) is not None
+        and seen.is_over
+        and not seen.closed
+        and (node.fenced or seen.tenure != node.report.tenure)
     )
 
 
 def _next(node: Node, observed: Observed) -> Action | None:
     node_id, tenure = node.node_id, node.report.tenure
     absent_ms, seen = observed.absent_ms.get(node_id), _seen(node, observed)
-    ended_ms = seen.ended_ms if seen else None
     if node.expelled:
-        if not node.fenced and seen and ended_ms is not None and ended_ms >= seen.wait_ms:
-            return NodeFenced(node_id=node_id, tenure=tenure)
-        return None
-    if ended_ms is not None:
+        is_over = seen is not None and seen.is_over and not node.fenced
+        return NodeFenced(node_id=node_id, tenure=tenure) if is_over else None
+    if seen is not None and seen.ended_ms is not None:
         return NodeExpelled(node_id=node_id, tenure=tenure)
     if node.lost and absent_ms is None:
         return NodeReturned(node_id=node_id)

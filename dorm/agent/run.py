@@ -14,6 +14,7 @@ import structlog
 from dorm import etcd
 from dorm.agent.agent import Agent
 from dorm.agent.http import build
+from dorm.agent.masters import HttpMasters
 from dorm.clock import SystemClock, SystemRandomness
 from dorm.config import AgentConfig
 from dorm.engine import DockerEngine
@@ -48,6 +49,7 @@ async def _run(config: AgentConfig) -> int:
     client = etcd.connect(cluster.etcd)
     producer = f"{config.node_id}.agent.{randomness.token(PRODUCER_LENGTH)}"
     engine = DockerEngine(config.docker_url, cluster=cluster.cluster, node_id=config.node_id)
+    masters = HttpMasters()
     agent = Agent(
         config,
         etcd=client,
@@ -56,6 +58,7 @@ async def _run(config: AgentConfig) -> int:
         files=SystemFiles(),
         clock=SystemClock(),
         randomness=randomness,
+        masters=masters,
     )
     exit_code = EXIT_OK
     try:
@@ -65,6 +68,7 @@ async def _run(config: AgentConfig) -> int:
         _log.error("agent.corrupt", errors=[str(error) for error in group.exceptions])
     finally:
         engine.close()
+        await masters.close()
         await client.close()
     return exit_code
 

@@ -41,6 +41,11 @@ def _daemon_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--name", required=True, help="Of this master; every master has another.")
 @click.option("--listen", default="127.0.0.1:7070", show_default=True, metavar="HOST:PORT")
 @click.option(
+    "--url",
+    metavar="URL",
+    help="Where agents reach this master.  [default: http:// and the address it listens on]",
+)
+@click.option(
     "--lease-ttl",
     type=click.FloatRange(1, 60),
     default=5.0,
@@ -72,6 +77,7 @@ def master(  # noqa: PLR0913 - one for each option
     *,
     name: str,
     listen: str,
+    url: str | None,
     lease_ttl: float,
     segment_events: int,
     plan_memory: str,
@@ -96,6 +102,7 @@ def master(  # noqa: PLR0913 - one for each option
         config = MasterConfig(
             name=parts.name(name, option="--name"),
             cluster=_cluster(cluster, etcd),
+            url=(url or "").rstrip("/"),
             listen_host=host,
             listen_port=port,
             lease_ttl_s=lease_ttl,

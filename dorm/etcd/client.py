@@ -145,6 +145,16 @@ class EtcdClient:
 
         await self._channels.call("a compaction", compact_once, try_s=RANGE_TRY_S)
 
+    async def members(self) -> tuple[int, ...]:
+        """See `Etcd`."""
+        answer = await self._channels.call(
+            "the list of members",
+            lambda stubs, try_s: _unary(
+                stubs.cluster.MemberList, etcdrpc.MemberListRequest(), try_s
+            ),
+        )
+        return tuple(sorted(member.ID for member in answer.members))
+
     async def status(self) -> tuple[MemberStatus, ...]:
         """See `Etcd`."""
         members = zip(self._channels.endpoints, self._channels.stubs, strict=True)

@@ -18,7 +18,9 @@ from dorm.master.gauges import Gauges
 from dorm.master.metrics import Metrics
 from dorm.master.planning import Planning
 from dorm.master.presence import Presence
+from dorm.master.promises import Promises
 from dorm.master.publisher import Publisher
+from dorm.master.registry import Registry
 from dorm.master.term import Term
 from dorm.master.upkeep import Upkeep
 from dorm.planner.port import Planner
@@ -69,6 +71,10 @@ class Master:
             randomness=randomness,
         )
         self._statuses: Mapping[str, NodeStatus] = {}
+        self._promises = Promises(clock)
+        self._registry = Registry(
+            etcd, self._keys, name=config.name, url=config.url, clock=clock, randomness=randomness
+        )
 
     # What the API sees (`dorm.api.view.View`)
 
@@ -100,6 +106,17 @@ class Master:
     def events_read(self) -> int:
         """Return how many events were folded since the start; a snapshot saves the rest."""
         return self._follower.events_read
+
+    def promise(self, node_id: str, tenure: str) -> bool:
+        """Give a node that etcd does not answer the word not to end its tenure for now.
+
+        False when it is over already, as far as this master knows.
+        """
+        node = self.state().nodes.get(node_id)
+        if node is None or node.report.tenure != tenure or node.expelled:
+            return False
+        self._promises.give(tenure)
+        return True
 
     # Running
 
@@ -133,6 +150,7 @@ class Master:
             return
 
     async def _lead_in_turn(self) -> None:
+        await self._registry.enter()
         backoff = Backoff(self._clock, self._randomness)
         while True:  # Leads until it is cancelled.
             try:
@@ -196,7 +214,12 @@ class Master:
             log=self._event_log,
             follower=self._follower,
             presence=Presence(
-                self._etcd, self._keys, clock=self._clock, grace_s=self._config.node_grace_s
+                self._etcd,
+                self._keys,
+                epoch=epoch,
+                promises=self._promises,
+                clock=self._clock,
+                grace_s=self._config.node_grace_s,
             ),
             planning=Planning(
                 self._planner, clock=self._clock, metrics=self.metrics, wake=moved.set

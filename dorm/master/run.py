@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import attrs
 import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
 from dorm import etcd
 from dorm.api.agent_logs import HttpAgentLogs
+from dorm.api.failsafe import answering
 from dorm.api.logs import LogReader
 from dorm.api.routes import build
 from dorm.api.service import Service
@@ -41,8 +43,9 @@ def run_master(config: MasterConfig) -> int:
 
 async def _run(config: MasterConfig) -> int:
     listener = listen(config.listen_host, config.listen_port)
-    port = listener.getsockname()[1]
-    _log.info("master.listening", name=config.name, url=f"http://{config.listen_host}:{port}")
+    url = config.url or f"http://{config.listen_host}:{listener.getsockname()[1]}"
+    config = attrs.evolve(config, url=url)
+    _log.info("master.listening", name=config.name, url=url)
     clock, randomness = SystemClock(), SystemRandomness()
     keys = Keys(config.cluster.cluster)
     client = etcd.connect(config.cluster.etcd)
@@ -65,6 +68,7 @@ async def _run(config: MasterConfig) -> int:
         name=config.name, log=api_log, clock=clock, randomness=randomness, view=master
     )
     app = build(service, LogReader(master, log=api_log, agents=agents, clock=clock))
+    app.add_route("/v1/failsafe", answering(config.name, master.promise), methods=["POST"])
     app.add_route("/metrics", scraped(master.metrics), methods=["GET"])
     exit_code = EXIT_OK
     try:

@@ -23,6 +23,7 @@ from tests.simulation.docker import Engine, SimDocker
 from tests.simulation.etcd import NetworkFaults, SimEtcdClient
 from tests.simulation.etcd_store import EtcdStore
 from tests.simulation.files import SHARED, Disk, SimFiles
+from tests.simulation.masters import SimMasters
 from tests.simulation.process import MachineClock, Process, SimClock, SimRandomness
 from tests.simulation.training import Trainings
 from tests.simulation.users import Errand, User
@@ -109,6 +110,7 @@ class Cluster:
         etcd, clock, randomness = self._ports(process)
         config = MasterConfig(
             name=name,
+            url=f"http://{name}.test",
             cluster=ClusterConfig(cluster=CLUSTER),
             segment_events_max=SEGMENT_EVENTS_MAX,
             snapshot_every=SNAPSHOT_EVERY,
@@ -148,6 +150,7 @@ class Cluster:
             files=SimFiles(machine.disk, process),
             clock=clock,
             randomness=randomness,
+            masters=SimMasters(process, self.masters),
         )
         process.spawn(agent.run())
         self.checker.tell(f"agent {node_id} started")

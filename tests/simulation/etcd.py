@@ -95,6 +95,10 @@ class SimEtcdClient:
         """See `Etcd`."""
         await self._call(lambda: self._store.compact(revision))
 
+    async def members(self) -> tuple[int, ...]:
+        """See `Etcd`."""
+        return await self._call(lambda: self._store.members)
+
     async def status(self) -> tuple[MemberStatus, ...]:
         """See `Etcd`. Members answer without quorum too."""
         await self._process.gate()

@@ -249,6 +249,11 @@ class EtcdStore:
         self._changed.set()
         self._changed = asyncio.Event()
 
+    @property
+    def members(self) -> tuple[int, ...]:
+        """Return the ids of all members."""
+        return (1,)
+
     def status(self) -> MemberStatus:
         """Return the status of the only member there is."""
         return MemberStatus(

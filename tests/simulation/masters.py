@@ -1,0 +1,43 @@
+"""The masters as one agent asks them: over a network that may be cut, some of them paused."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from dorm.master.master import Master
+from tests.simulation.process import Process
+
+ANSWER_S_MAX: Final = 1.0
+
+
+class SimMasters:
+    """See `dorm.ports.Masters`. A cut process reaches nobody; etcd may be away all the same."""
+
+    def __init__(self, process: Process, masters: Mapping[str, tuple[Process, Master]]) -> None:
+        """Ask on behalf of `process`."""
+        self._process, self._masters = process, masters
+
+    async def promise(self, name: str, url: str, *, node_id: str, tenure: str) -> bool:
+        """See `Masters`."""
+        del url
+        await self._process.gate()
+        try:
+            async with asyncio.timeout(ANSWER_S_MAX):
+                return await self._ask(name, node_id, tenure)
+        except TimeoutError:
+            return False
+        finally:
+            await self._process.gate()
+
+    async def _ask(self, name: str, node_id: str, tenure: str) -> bool:
+        random = self._process.random
+        await asyncio.sleep(random.uniform(0.001, 0.02))
+        found = self._masters.get(name)
+        if found is None or self._process.cut or found[0].cut or not found[0].alive:
+            await asyncio.Event().wait()  # Nobody answers; the deadline ends this.
+        assert found is not None, "somebody answers"
+        await found[0].gate()
+        word = found[1].promise(node_id, tenure)
+        await found[0].gate()
+        await asyncio.sleep(random.uniform(0.001, 0.02))
+        return word
