@@ -40,6 +40,7 @@ class SeenContainer:
         exit_code: Only meaningful when `state` is `exited`.
         oom_killed: Whether a process in it was killed for memory.
         error: Why its command could not be started, if it could not.
+        tenure: Of the node, in which it was made (a label); empty when in none.
     """
 
     name: str
@@ -51,6 +52,7 @@ class SeenContainer:
     exit_code: int = 0
     oom_killed: bool = False
     error: str = ""
+    tenure: str = ""
 
     @property
     def key(self) -> Key:

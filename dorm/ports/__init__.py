@@ -8,6 +8,7 @@ from dorm.ports.clock import Clock, Randomness
 from dorm.ports.docker import ContainerSeen, Docker, Launch
 from dorm.ports.etcd import Compare, Delete, Etcd, Get, KeyValue, Lease, Put, TxnResult, WatchEvent
 from dorm.ports.files import Files
+from dorm.ports.warden import Warden
 
 __all__ = [
     "Clock",
@@ -24,5 +25,6 @@ __all__ = [
     "Put",
     "Randomness",
     "TxnResult",
+    "Warden",
     "WatchEvent",
 ]
