@@ -9,6 +9,7 @@ APP: Final = "dorm.app"
 GENERATION: Final = "dorm.generation"
 RANK: Final = "dorm.rank"
 REVISION: Final = "dorm.revision"
+TENURE: Final = "dorm.tenure"
 
 
 def of_node(cluster: str, node_id: str) -> dict[str, str]:
@@ -25,6 +26,11 @@ def of_container(key: tuple[str, int, int], revision: int) -> dict[str, str]:
         RANK: str(rank),
         REVISION: str(revision),
     }
+
+
+def of_tenure(tenure: str) -> dict[str, str]:
+    """Return the label that says in which tenure of its node a container was made, if in any."""
+    return {TENURE: tenure} if tenure else {}
 
 
 def carries(labels: Mapping[str, str], required: Mapping[str, str]) -> bool:

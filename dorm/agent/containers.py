@@ -95,6 +95,7 @@ class Containers:
         records = self._memory.now.containers.values()
         return Observed(
             containers=containers,
+            tenure=self._memory.now.tenure,
             signalled_ms={
                 one.key: self._since_ms(one.signalled_at_s)
                 for one in records

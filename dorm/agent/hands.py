@@ -83,7 +83,12 @@ class Hands:
     async def _create(self, action: Create) -> None:
         wanted = action.wanted
         try:
-            order = launch.launch(wanted, self._config, revision=action.revision)
+            order = launch.launch(
+                wanted,
+                self._config,
+                revision=action.revision,
+                tenure=self._memory.now.tenure,
+            )
             directory = launch.checkpoint_directory(wanted, self._config)
             if directory is not None:
                 await self._files.make_dir(directory.path, below=directory.below, for_all=True)

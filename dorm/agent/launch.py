@@ -5,7 +5,7 @@ from typing import Final
 
 import attrs
 
-from dorm import labels
+from dorm import cgroups, labels
 from dorm.agent.paths import Paths
 from dorm.config import AgentConfig
 from dorm.ports.docker import Bind, Launch
@@ -45,8 +45,8 @@ class Membership:
     peers: tuple[Peer, ...]
 
 
-def launch(wanted: WantedContainer, config: AgentConfig, *, revision: int) -> Launch:
-    """Return what the engine is told.
+def launch(wanted: WantedContainer, config: AgentConfig, *, revision: int, tenure: str = "") -> Launch:
+    """Return what the engine is told. Under a tenure, the container is made where it is fenced.
 
     Raises:
         Rejected: This node cannot run the container, such as for a mount that it does not have.
@@ -60,6 +60,7 @@ def launch(wanted: WantedContainer, config: AgentConfig, *, revision: int) -> La
         labels={
             **labels.of_node(config.cluster.cluster, config.node_id),
             **labels.of_container(wanted.key, revision),
+            **labels.of_tenure(tenure),
         },
         demand=wanted.demand,
         pids_max=wanted.pids_max,
@@ -67,6 +68,11 @@ def launch(wanted: WantedContainer, config: AgentConfig, *, revision: int) -> La
         binds=(*_binds(wanted, config), run_dir),
         network=config.network,
         stop_signal=wanted.stop.signal if wanted.stop else "SIGTERM",
+        cgroup_parent=cgroups.of_containers(
+            config.cluster.cluster, config.node_id, tenure, wanted.on_disconnect
+        )
+        if tenure
+        else "",
     )
 
 
