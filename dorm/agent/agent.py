@@ -220,5 +220,6 @@ class Agent:
             tenure=TenureRecord(tenure=memory.now.tenure, fence_s=self._config.fence_s)
             if memory.now.tenure
             else None,
+            cleared=memory.now.cleared,
             ttl_s=self._config.lease_ttl_s,
         )

@@ -45,7 +45,9 @@ class Membership:
     peers: tuple[Peer, ...]
 
 
-def launch(wanted: WantedContainer, config: AgentConfig, *, revision: int, tenure: str = "") -> Launch:
+def launch(
+    wanted: WantedContainer, config: AgentConfig, *, revision: int, tenure: str = ""
+) -> Launch:
     """Return what the engine is told. Under a tenure, the container is made where it is fenced.
 
     Raises:

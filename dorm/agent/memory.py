@@ -62,6 +62,7 @@ class Remembered:
         agent_id: Made once; by it a restarted agent recognises its own node key.
         tenure: The right to run containers that this agent holds, or held last; empty before the
             first, and for a node that cannot be fenced.
+        cleared: The tenure before, of which nothing is left here; empty if there was none.
         document_revision: No document older than this is believed.
         containers: By name.
         saved_logs: Names of removed containers whose output is kept, oldest first.
@@ -69,6 +70,7 @@ class Remembered:
 
     agent_id: str
     tenure: str = ""
+    cleared: str = ""
     document_revision: int = 0
     containers: Mapping[str, ContainerMemory] = attrs.field(factory=dict)
     saved_logs: tuple[str, ...] = ()
@@ -123,8 +125,10 @@ class Memory:
         await self._write(changed)
 
     async def begin_tenure(self, tenure: str) -> None:
-        """Begin a tenure of which nothing ran yet. What was of the one before is over."""
-        await self._write(lambda now: attrs.evolve(now, tenure=tenure, containers={}))
+        """Begin a tenure of which nothing ran yet. Of the one before nothing may be left."""
+        await self._write(
+            lambda now: attrs.evolve(now, tenure=tenure, cleared=now.tenure, containers={})
+        )
 
     def believe(self, document_revision: int) -> None:
         """Note that a document is believed: durably with the next write."""

@@ -46,7 +46,7 @@ class Registration:
         lease_id: 0 while there is none.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - who it is, and what it may claim
         self,
         world: World,
         *,
@@ -54,9 +54,13 @@ class Registration:
         node_id: str,
         holder: Holder,
         tenure: TenureRecord | None,
+        cleared: str,
         ttl_s: float,
     ) -> None:
-        """Take who registers; without a tenure the node cannot be fenced."""
+        """Take who registers; without a tenure the node cannot be fenced.
+
+        Of the tenure that is `cleared` nothing is left on this machine.
+        """
         self.held = asyncio.Event()
         self.lease_id = 0
         self._etcd, self._clock = world.etcd, world.clock
@@ -67,7 +71,8 @@ class Registration:
             keys.tenure(node_id),
             node_id,
         )
-        self._holder, self._tenure, self._ttl_s = holder, tenure, ttl_s
+        self._holder, self._ttl_s = holder, ttl_s
+        self._tenure, self._cleared = tenure, cleared
         self._create_revision, self._tenure_revision = 0, 0
 
     async def run(self) -> None:
@@ -120,7 +125,8 @@ class Registration:
             return await self._take(node, right, puts=[])
         if record is not None and record.tenure == self._tenure.tenure and record.ended:
             raise TenureOver
-        if record is not None and not record.closed and record.tenure != self._tenure.tenure:
+        known = record is None or record.tenure in {self._tenure.tenure, self._cleared}
+        if record is not None and not record.closed and not known:
             self._refused(
                 "another agent held this node's name, and may run containers under it until "
                 "masters have fenced it off; that takes some seconds once it is silent"

@@ -90,5 +90,8 @@ def _gone(draft: Draft, node_id: str, why: str) -> None:
             continue
         exits = {m.rank: gone for m in generation.live if m.node_id == node_id}
         if exits:
+            # Peers that failed on the way mostly failed because of this.
+            failing = generation.stop is not None and generation.stop.cause == "failure"
             generation = attrs.evolve(generation, exits={**generation.exits, **exits})
-            draft.put(attrs.evolve(app, generation=generation))
+            counts = app.failure_counts and not failing
+            draft.put(attrs.evolve(app, generation=generation, failure_counts=counts))

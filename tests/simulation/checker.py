@@ -25,6 +25,7 @@ from events.codec import decode, from_json
 from events.fold import apply, fold
 from events.generations import ContainerExited, ContainerStarted
 from events.invariants import violations
+from events.nodes import NodeFenced
 from events.recorded import Recorded
 from events.snapshot import state_hash
 from events.state import ClusterState
@@ -166,8 +167,21 @@ class Checker:
                     (event.checkpoint_step or 0) <= saved,
                     f"I4 {key} reports checkpoint {event.checkpoint_step}, saved is {saved}",
                 )
+            case NodeFenced(node_id=node_id, tenure=tenure):
+                self._check_fenced(node_id, tenure)
             case _:
                 pass
+
+    def _check_fenced(self, node_id: str, tenure: str) -> None:
+        """Demand that what counts as gone executes nothing, and see it as gone from here on."""
+        for container in self._running.values():
+            group_tenure, kind = container.group
+            if container.node_id == node_id and group_tenure == tenure:
+                self._reported_gone.add(container.key)
+                self.require(
+                    container.frozen or kind == "keep",
+                    f"I2 {container.launch.name} runs on, and its node {node_id} is called fenced",
+                )
 
     def _document_written(self, compares: Sequence[Compare], change: WatchEvent) -> None:
         document = from_json(change.item.value, NodeDocument)
@@ -198,13 +212,7 @@ class Checker:
         self.tell(f"start {container.launch.name} on {container.node_id}")
         self.require(key not in self._ever_started, f"I2 {key} started twice")
         self.require(key not in self._reported_gone, f"I2 {key} started after its end was reported")
-        for other in self._running.values():
-            if other.app_id == container.app_id:
-                self.require(
-                    other.generation == container.generation,
-                    f"I2 generations {other.generation} and {container.generation}"
-                    f" of {container.app_id} run at once",
-                )
+        self._alone(container)
         self._ever_started.add(key)
         self._running[key] = container
         used = total_of(
@@ -220,6 +228,31 @@ class Checker:
                 other is container or not shared,
                 f"I3 {container.launch.name} and {other.launch.name} share {sorted(shared)}",
             )
+
+    def container_frozen(self, container: Container) -> None:
+        """See a container stand still."""
+        self.tell(f"freeze {container.launch.name}")
+
+    def container_thawed(self, container: Container) -> None:
+        """See a container run on."""
+        self.tell(f"thaw {container.launch.name}")
+        self.require(
+            container.key not in self._reported_gone,
+            f"I2 {container.key} thawed after its end was reported",
+        )
+        self._alone(container)
+
+    def _alone(self, container: Container) -> None:
+        """Demand that no other generation executes anything, unless the spec lets it run on."""
+        for other in self._running.values():
+            executes = not other.frozen and not container.frozen
+            kept = "keep" in {other.group[1], container.group[1]}
+            if other.app_id == container.app_id and executes and not kept:
+                self.require(
+                    other.generation == container.generation,
+                    f"I2 generations {other.generation} and {container.generation}"
+                    f" of {container.app_id} run at once",
+                )
 
     def container_ended(self, container: Container) -> None:
         """See a container end."""

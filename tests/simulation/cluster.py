@@ -28,6 +28,7 @@ from tests.simulation.process import MachineClock, Process, SimClock, SimRandomn
 from tests.simulation.training import Trainings
 from tests.simulation.users import Errand, User
 from tests.simulation.views import leader_of
+from tests.simulation.warden import SimWarden, WardenProcess
 
 CLUSTER: Final = "sim"
 DEVICES_PER_NODE: Final = 2
@@ -60,6 +61,7 @@ class Machine:
     engine: Engine
     disk: Disk
     process: Process
+    warden: WardenProcess
 
 
 class Cluster:
@@ -151,6 +153,7 @@ class Cluster:
             clock=clock,
             randomness=randomness,
             masters=SimMasters(process, self.masters),
+            warden=SimWarden(machine.warden, machine.engine, process),
         )
         process.spawn(agent.run())
         self.checker.tell(f"agent {node_id} started")
@@ -160,6 +163,7 @@ class Cluster:
         machine = self.machines[node_id]
         machine.process.kill()
         machine.engine.reboot()
+        machine.warden.reboot()
         clock = self._clocks[node_id]
         now = asyncio.get_running_loop().time()
         self._clocks[node_id] = attrs.evolve(clock, boot_s=-now * clock.rate)
@@ -228,7 +232,13 @@ class Cluster:
             disk=disk,
             random=Random(f"{self.seed}/engine/{node_id}"),
         )
-        return Machine(node_id=node_id, engine=engine, disk=disk, process=self._process(node_id))
+        return Machine(
+            node_id=node_id,
+            engine=engine,
+            disk=disk,
+            process=self._process(node_id),
+            warden=WardenProcess(engine),
+        )
 
     def _process(self, name: str) -> Process:
         """Return a new process on the machine of that name."""

@@ -8,6 +8,7 @@ from dorm.master.master import Master
 from tests.simulation.process import Process
 
 ANSWER_S_MAX: Final = 1.0
+LOOK_S: Final = 0.05
 
 
 class SimMasters:
@@ -33,11 +34,16 @@ class SimMasters:
         random = self._process.random
         await asyncio.sleep(random.uniform(0.001, 0.02))
         found = self._masters.get(name)
-        if found is None or self._process.cut or found[0].cut or not found[0].alive:
+        if found is None or self._process.cut or found[0].cut or not await _answers(found[0]):
             await asyncio.Event().wait()  # Nobody answers; the deadline ends this.
         assert found is not None, "somebody answers"
-        await found[0].gate()
         word = found[1].promise(node_id, tenure)
-        await found[0].gate()
         await asyncio.sleep(random.uniform(0.001, 0.02))
-        return word
+        return word and await _answers(found[0])
+
+
+async def _answers(master: Process) -> bool:
+    """Wait while it is paused, and return whether it is alive then."""
+    while master.alive and master.paused:  # noqa: ASYNC110 - it may wake up or die
+        await asyncio.sleep(LOOK_S)
+    return master.alive

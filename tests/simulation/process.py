@@ -59,6 +59,11 @@ class Process:
         task = self._task
         return None if task is None or not task.done() or task.cancelled() else task.exception()
 
+    @property
+    def paused(self) -> bool:
+        """Return whether it is stopped, as by SIGSTOP."""
+        return not self._go.is_set()
+
     def spawn(self, program: Coroutine[Any, Any, None]) -> None:
         """Run the program."""
         self._task = asyncio.get_running_loop().create_task(program, name=self.name)
