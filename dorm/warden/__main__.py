@@ -3,7 +3,7 @@
 It is hard to end on purpose. SIGHUP and SIGINT are ignored. SIGTERM ends it when nothing is left to
 guard, and removes its groups then; while something is, only when the file `warden.leave` lies in
 the run directory, and then its groups stay as they are. It ends by itself when there is nothing to
-guard and no agent has renewed a permit for a minute; its empty groups stay, frozen.
+guard and no agent has renewed a permit for a minute; its groups stay then, empty and frozen.
 
 Exit codes: 0 ended as asked or idle, 2 cannot guard anything here, 3 another warden does.
 """
@@ -42,6 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--run-dir", type=Path, required=True, help="shared with the agent")
     parser.add_argument("--cgroup", required=True, help="the node's: /dorm/CLUSTER/NODE")
     parser.add_argument("--hierarchy", type=Path, help="mount of the cgroups to guard, if not ours")
+    parser.add_argument(
+        "--idle-s",
+        type=float,
+        default=60.0,
+        help="end after so many seconds without anything to guard or a renewed permit",
+    )
     options = parser.parse_args(arguments)
     paths = RunPaths(options.run_dir.absolute())
     os.chdir("/")  # Whatever directory the agent runs in may be unmounted.
@@ -50,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tree = Tree(mounts.find(options.hierarchy), options.cgroup)
         tree.check()
         with _alone(paths.lock):
-            _guard(paths, tree)
+            _guard(paths, tree, idle_s=options.idle_s)
     except Conflict as error:
         return _refuse(error, EXIT_ANOTHER)
     except Rejected as error:
@@ -60,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return EXIT_OK
 
 
-def _guard(paths: RunPaths, tree: Tree) -> None:
+def _guard(paths: RunPaths, tree: Tree, *, idle_s: float) -> None:
     journal = Journal(paths.journal)
     watch = Watch(paths, tree, journal)
     why = ""
@@ -70,7 +76,7 @@ def _guard(paths: RunPaths, tree: Tree) -> None:
         wait_s = watch.look()
         if signal.sigtimedwait({signal.SIGTERM}, wait_s) is not None:
             why = _asked_to_end(paths, tree, watch)
-        elif watch.is_idle():
+        elif watch.is_idle(idle_s):
             watch.close_up()
             why = "idle"
     with contextlib.suppress(OSError):
