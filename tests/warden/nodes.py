@@ -1,6 +1,7 @@
 """A node for the tests: its cgroups, its warden, and processes that count."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,14 +13,23 @@ from uuid import uuid4
 
 from dorm import cgroups
 from dorm.warden import groups, journal, machine, mounts, status
+from dorm.warden.groups import Kernel
 from dorm.warden.paths import RunPaths
 from dorm.warden.process import SystemWarden
 from dorm.warden.status import Status
 from dorm.warden.tree import Tree
+from events.errors import Rejected
 
 NODE_ID = "rack-1"
 SECONDS = 10.0
 SETTLED_S = 0.6  # two looks of a warden, and some
+
+MOUNTS = [
+    Path("/sys/fs/cgroup"),
+    Path("/sys/fs/cgroup/freezer"),
+    Path("/sys/fs/cgroup/unified"),
+]
+"""Where they usually are. A machine has one, or the two versions beside each other."""
 
 AGENT = """
 import asyncio, sys
@@ -210,3 +220,12 @@ def is_alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return line.rpartition(")")[2].split()[0] not in {"Z", "X"}
+
+
+def hierarchies() -> list[Kernel]:
+    """Return each version of cgroups that this machine can freeze by."""
+    kernels = []
+    for path in MOUNTS:
+        with contextlib.suppress(Rejected):
+            kernels.append(mounts.find(path).guarded)
+    return kernels
