@@ -31,7 +31,8 @@ EXIT_OK: Final = 0
 EXIT_CANNOT: Final = 2
 EXIT_ANOTHER: Final = 3
 
-_LOCK_S: Final = 1.0  # an agent that asks whether the lock is held holds it for an instant
+_LOCK_S: Final = 1.0
+_WHO_BYTES_MAX: Final = 256
 _NICENESS: Final = -10
 _OOM_NEVER: Final = "-1000"
 
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         tree = Tree(mounts.find(options.hierarchy), options.cgroup)
         tree.check()
-        with _alone(paths.lock):
+        with _alone(paths.lock, tree.base):
             _guard(paths, tree, idle_s=options.idle_s)
     except Conflict as error:
         return _refuse(error, EXIT_ANOTHER)
@@ -110,37 +111,50 @@ def _harden() -> None:
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold the lock, with who we are in it.
+def _alone(path: Path, group: Path) -> Iterator[None]:
+    """Hold the run directory's lock, with who we are in it, and the node's group itself.
 
     Raises:
-        Conflict: Another warden holds it.
+        Conflict: Another warden holds one of them.
     """
-    number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(number, "r+") as lock:
-        until = time.monotonic() + _LOCK_S
-        while not _taken(number):
-            if time.monotonic() > until:
-                raise Conflict(
-                    "is guarded by another warden",
-                    field="--run-dir",
-                    value=str(path.parent),
-                    hint=f"it says of itself: {lock.read() or 'nothing'}",
-                )
-            time.sleep(0.02)
+    with contextlib.ExitStack() as held:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        held.callback(os.close, lock)
+        if not _taken(lock):
+            who = os.pread(lock, _WHO_BYTES_MAX, 0).decode(errors="replace")
+            raise Conflict(
+                "is guarded by another warden",
+                field="--run-dir",
+                value=str(path.parent),
+                hint=f"it says of itself: {who or 'nothing'}",
+            )
+        directory = os.open(group, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        held.callback(os.close, directory)
+        if not _taken(directory):  # Two would kill what belongs to each other's tenure.
+            raise Conflict(
+                "is guarded by another warden, of another run directory",
+                field="--cgroup",
+                value=str(group),
+                hint="give each node of this machine a name of its own",
+            )
         pid = os.getpid()
-        lock.truncate()
-        lock.write(json.dumps({"pid": pid, "start_ticks": machine.start_ticks(pid)}))
-        lock.flush()
+        ours = json.dumps({"pid": pid, "start_ticks": machine.start_ticks(pid)})
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, ours.encode(), 0)
         yield
 
 
 def _taken(number: int) -> bool:
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    """Return whether we hold it now: whoever asks if it is held, holds it for an instant."""
+    until = time.monotonic() + _LOCK_S
+    while time.monotonic() < until:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02)
+        else:
+            return True
+    return False
 
 
 def _refuse(error: Exception, code: int) -> int:

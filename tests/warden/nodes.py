@@ -191,7 +191,9 @@ class Node:
             ends_at = time.monotonic() + SECONDS
             while self.warden._is_held() and time.monotonic() < ends_at:
                 time.sleep(0.02)
-        self.warden._reap()
+        if not self.warden._reap() and self.warden._child is not None:
+            os.kill(self.warden._child, signal.SIGKILL)  # one that was still on its way up
+            os.waitpid(self.warden._child, 0)
         for group in self.tree.groups():
             self.tree.kill(group.tenure, group.on_disconnect)
         for counter in self._counters:

@@ -31,9 +31,14 @@ def kernel() -> Kernel:
     return mounts.find().guarded
 
 
-def spawned(*command: str) -> subprocess.Popen[bytes]:
-    """Return a process that was just started."""
-    return subprocess.Popen(command)
+@contextmanager
+def spawned(*command: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a process for a block."""
+    with subprocess.Popen(command) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @contextmanager
@@ -134,6 +139,20 @@ async def test_a_second_warden_says_who_guards_and_ends(node: Node) -> None:
     assert "another warden" in second.stderr
 
 
+async def test_two_nodes_of_one_name_do_not_kill_each_others_containers(node: Node) -> None:
+    """Such as of two clusters that were tried out by two people, with one engine."""
+    assert await node.warden.ensure()
+    await node.permit(SECONDS)
+    counter = node.counter()
+    namesake = Node(node.hierarchy, node.directory / "other", cluster=node.cluster)
+    await namesake.warden.permit("t9", machine.now_s() + SECONDS)
+
+    assert not await namesake.warden.ensure()
+
+    assert "a name of its own" in namesake.paths.output.read_text()
+    await counter.steps()
+
+
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 async def test_it_does_not_end_while_there_is_something_to_guard(
     node: Node, number: signal.Signals
@@ -184,7 +203,8 @@ async def test_an_idle_one_ends_by_itself_and_leaves_its_groups_frozen(node: Nod
 
     with spawned(sys.executable, "-m", "dorm.warden", *arguments) as warden:
         counter = node.counter()
-        await asyncio.sleep(1.5)
+        await until(lambda: node.state() == "frozen")
+        await asyncio.sleep(1.0)
         assert warden.poll() is None
         await node.permit(0.0, tenure="t2")
         assert warden.wait(SECONDS) == 0
