@@ -10,7 +10,8 @@ from typing import Final
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _READ_BYTES_MAX: Final = 1 << 20
-_START_FIELD: Final = 19  # of what follows the name in /proc/<pid>/stat: field 22 of proc(5)
+_START_FIELD: Final = 18  # of what follows the state in /proc/<pid>/stat: field 22 of proc(5)
+_ENDED: Final = ("Z", "X")
 
 
 def now_s() -> float:
@@ -25,12 +26,16 @@ def boot_id() -> str:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Return when a process started, which tells it from a later one of that id; None if gone."""
+    """Return when a process started, which tells it from a later one of that id.
+
+    None when it has ended, also if its parent has not taken note of that.
+    """
     try:
         line = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    return int(line.rpartition(")")[2].split()[_START_FIELD])
+    state, *fields = line.rpartition(")")[2].split()
+    return None if state in _ENDED else int(fields[_START_FIELD])
 
 
 def read_own(path: Path) -> bytes | None:

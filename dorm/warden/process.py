@@ -144,12 +144,14 @@ class SystemWarden:
         return self._found
 
     def _is_alive(self) -> bool:
-        seen = status.read(self._paths.status)
+        seen, holder = status.read(self._paths.status), self._holder()
         return (
             seen is not None
+            and holder is not None
+            and seen.pid == holder[0]  # and not one before it, whose status is still fresh
+            and machine.start_ticks(seen.pid) == holder[1]
             and seen.version == status.VERSION
             and 0 <= machine.now_s() - seen.alive_s < ALIVE_S
-            and self._is_held()
         )
 
     def _is_held(self) -> bool:

@@ -33,22 +33,26 @@ class Tree:
         self.kernel, self._roots, self._node = hierarchies.guarded, hierarchies.roots, node
         self._places: tuple[Callable[[str], str], ...] = (str, cgroups.slice_path)
 
+    @property
+    def base(self) -> Path:
+        """Return the node's own group."""
+        return self._directory(str, self._node)
+
     def check(self) -> None:
         """Make the node's group, so that everyone learns at once whether that works.
 
         Raises:
             Rejected: It does not, so nothing can be guarded here.
         """
-        base = self._directory(str, self._node)
         try:
-            base.mkdir(parents=True, exist_ok=True)
+            self.base.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             if error.errno not in _FORBIDDEN:
                 raise
             raise Rejected(
                 f"cannot be made: {error.strerror}",
                 field="cgroup",
-                value=str(base),
+                value=str(self.base),
                 hint="run the agent as root, with the machine's own cgroups mounted writable",
             ) from error
 

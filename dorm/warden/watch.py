@@ -24,16 +24,22 @@ from reconcilers.warden import (
 
 POLL_S: Final = 0.25
 AGAIN_S: Final = 0.05  # what was killed just now is gone by then
-IDLE_S: Final = 60.0
 
 
 class Watch:
     """One warden at work."""
 
-    def __init__(self, paths: RunPaths, tree: Tree, journal: Journal) -> None:
-        self._paths, self._tree, self._journal = paths, tree, journal
+    def __init__(
+        self,
+        paths: RunPaths,
+        tree: Tree,
+        journal: Journal,
+        *,
+        now_s: Callable[[], float] = machine.now_s,
+    ) -> None:
+        self._paths, self._tree, self._journal, self._now_s = paths, tree, journal, now_s
         self._permit: Permit | None = None
-        self._renewed_s = machine.now_s()
+        self._renewed_s = now_s()
         self._being_killed: set[tuple[str, OnDisconnect]] = set()
         self._errors: list[str] = []
         self._said = ""
@@ -46,7 +52,7 @@ class Watch:
         self._errors = []
         permit = self._read_permit()
         groups = self._groups()
-        actions = plan(permit, groups, machine.now_s())
+        actions = plan(permit, groups, self._now_s())
         for action in actions:
             self._try(lambda action=action: self._perform(action))  # type: ignore[misc]
         killed = {(one.tenure, one.on_disconnect) for one in actions if isinstance(one, Kill)}
@@ -65,11 +71,15 @@ class Watch:
         except OSError:
             return True
 
-    def is_idle(self) -> bool:
-        """Return whether nothing is left to guard, and no agent has renewed a permit for long."""
-        now_s = machine.now_s()
+    def is_idle(self, idle_s: float) -> bool:
+        """Return whether nothing is left to guard, and no agent has renewed a permit for long.
+
+        Args:
+            idle_s: From so many seconds on it is long.
+        """
+        now_s = self._now_s()
         valid = self._permit is not None and now_s <= self._permit.deadline_s
-        return not valid and now_s - self._renewed_s > IDLE_S and not self.is_populated()
+        return not valid and now_s - self._renewed_s > idle_s and not self.is_populated()
 
     def close_up(self) -> None:
         """Freeze every group: what an engine still starts in one executes nothing, unguarded.
@@ -85,7 +95,7 @@ class Watch:
         """Return the permit, with groups made for a tenure before anything can be in them."""
         before, permit = self._permit, permits.read(self._paths.permit)
         if permit != before:
-            self._permit, self._renewed_s = permit, machine.now_s()
+            self._permit, self._renewed_s = permit, self._now_s()
         if permit is not None:
             self._try(lambda: self._tree.make(permit.tenure))
             if before is None or before.tenure != permit.tenure:
@@ -102,7 +112,7 @@ class Watch:
     def _until_deadline(self) -> float:
         if self._permit is None:
             return POLL_S
-        left_s = self._permit.deadline_s - machine.now_s()
+        left_s = self._permit.deadline_s - self._now_s()
         return min(POLL_S, left_s + 0.001) if left_s >= 0 else POLL_S
 
     def _perform(self, action: Action) -> None:
@@ -127,7 +137,7 @@ class Watch:
         )
 
     def _report(self, groups: Sequence[Group]) -> None:
-        permit, now_s = self._permit, machine.now_s()
+        permit, now_s = self._permit, self._now_s()
         seen = Status(
             version=status.VERSION,
             pid=os.getpid(),
