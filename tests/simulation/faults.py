@@ -8,6 +8,8 @@ from typing import Final
 
 from tests.simulation.cluster import Cluster
 from tests.simulation.etcd import NetworkFaults
+from tests.simulation.etcd_members import IDS
+from tests.simulation.process import Process
 
 QUIET: Final = NetworkFaults()
 BAD: Final = NetworkFaults(
@@ -69,7 +71,7 @@ class Chaos:
         cluster.store.set_quorum(quorum=True)
         for process in cluster.processes:
             process.resume()
-            process.cut = False
+            process.cut_from = frozenset()
         for machine in cluster.machines.values():
             machine.engine.available = True
         cluster.trainings.crashing = False
@@ -93,8 +95,7 @@ class Chaos:
 
     def _master_cut(self) -> None:
         process, _ = self._cluster.masters[self._random.choice(sorted(self._cluster.masters))]
-        process.cut = True
-        self._later(lambda: setattr(process, "cut", False))
+        self._cut(process)
 
     def _agent_crash(self) -> None:
         self._cluster.machines[self._node()].process.kill()
@@ -107,8 +108,7 @@ class Chaos:
 
     def _agent_cut(self) -> None:
         process = self._cluster.machines[self._node()].process
-        process.cut = True
-        self._later(lambda: setattr(process, "cut", False))
+        self._cut(process)
 
     def _etcd_outage(self) -> None:
         store = self._cluster.store
@@ -131,6 +131,11 @@ class Chaos:
     def _reboot(self) -> None:
         self._cluster.reboot(self._node())
         self._later(self._cluster.restart_dead)
+
+    def _cut(self, process: Process) -> None:
+        """Cut a process off from one, two or all members."""
+        process.cut_from = frozenset(self._random.sample(IDS, self._random.choice((1, 2, 3, 3))))
+        self._later(lambda: setattr(process, "cut_from", frozenset()))
 
     def _node(self) -> str:
         return self._random.choice(sorted(self._cluster.machines))

@@ -49,17 +49,16 @@ class _Task(asyncio.Task[T]):
 class _Handle:
     """A callback that waits for its turn. It can do what asyncio asks of a handle, and no more."""
 
-    __slots__ = ("_args", "_callback", "_cancelled", "_context", "_loop", "_when")
+    __slots__ = ("_args", "_callback", "_cancelled", "_context", "_when")
 
     def __init__(
         self,
-        loop: "VirtualLoop",
         when: float,
         callback: Callable[..., object],
         args: tuple[Any, ...],
         context: Context | None,
     ) -> None:
-        self._loop, self._when, self._callback, self._args = loop, when, callback, args
+        self._when, self._callback, self._args = when, callback, args
         self._context = copy_context() if context is None else context
         self._cancelled = False
 
@@ -76,17 +75,6 @@ class _Handle:
         """See `asyncio.Handle`."""
         return self._cancelled
 
-    def run(self) -> None:
-        """Call back, and tell the loop of an error that nobody else will see."""
-        try:
-            self._context.run(self._callback, *self._args)
-        except (SystemExit, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # noqa: BLE001 - as `asyncio.Handle` does
-            self._loop.call_exception_handler(
-                {"message": f"exception in callback {self._callback!r}", "exception": error}
-            )
-
 
 def _nothing() -> None:
     """Do nothing: what is left of a cancelled callback."""
@@ -97,6 +85,8 @@ class VirtualLoop(base_events.BaseEventLoop):
 
     The base class does the same for real files and clocks, and needs three times as long for it.
     """
+
+    _stopping: bool
 
     def __init__(self) -> None:
         """Begin at time 0."""
@@ -122,23 +112,34 @@ class VirtualLoop(base_events.BaseEventLoop):
         return self._now
 
     def call_soon(  # type: ignore[override] # a handle of our own
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self,
+        callback: Callable[..., object],
+        *args: Any,  # noqa: ANN401 - passed through
+        context: Context | None = None,
     ) -> _Handle:
         """Call back in the next turn."""
-        handle = _Handle(self, self._now, callback, args, context)
+        handle = _Handle(self._now, callback, args, context)
         self._queue.append(handle)
         return handle
 
     def call_at(  # type: ignore[override] # a handle of our own
-        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,  # noqa: ANN401 - passed through
+        context: Context | None = None,
     ) -> _Handle:
         """Call back at a moment. Of two at the same moment, the first one asked for comes first."""
-        handle = _Handle(self, when, callback, args, context)
+        handle = _Handle(when, callback, args, context)
         heappush(self._timers, (when, next(self._timer_serials), handle))
         return handle
 
     def call_later(  # type: ignore[override] # a handle of our own
-        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,  # noqa: ANN401 - passed through
+        context: Context | None = None,
     ) -> _Handle:
         """Call back after some time."""
         return self.call_at(self._now + delay, callback, *args, context=context)
@@ -159,7 +160,12 @@ class VirtualLoop(base_events.BaseEventLoop):
             for _ in range(len(queue)):
                 handle = queue.popleft()
                 if not handle._cancelled:
-                    handle.run()
+                    try:
+                        handle._context.run(handle._callback, *handle._args)
+                    except (SystemExit, KeyboardInterrupt):
+                        raise
+                    except BaseException as error:  # noqa: BLE001 - as `asyncio.Handle` does
+                        self._report(handle, error)
 
     def _move_clock(self) -> None:
         """Move on to the next moment at which something happens."""
@@ -170,6 +176,11 @@ class VirtualLoop(base_events.BaseEventLoop):
             raise Deadlock
         if timers[0][0] > self._now:
             self._now, self._turns_at_once = timers[0][0], 0
+
+    def _report(self, handle: _Handle, error: BaseException) -> None:
+        """Tell the loop's owner of an error that nobody else will see."""
+        message = f"exception in callback {handle._callback!r}"
+        self.call_exception_handler({"message": message, "exception": error})
 
     def _process_events(self, _: object) -> None:
         """There are no files to serve."""

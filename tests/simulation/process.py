@@ -34,13 +34,13 @@ class Process:
     gets no further: even its `finally` blocks reach nothing any more.
 
     Attributes:
-        cut: The process cannot reach etcd, while others can.
+        cut_from: The members of etcd that it cannot reach, while others can.
     """
 
     def __init__(self, name: str, seed: int, clock: MachineClock = MachineClock()) -> None:
         """Describe the process; `spawn` starts it."""
         self.name = name
-        self.cut = False
+        self.cut_from: frozenset[int] = frozenset()
         self.random = Random(f"{seed}/{name}")
         self.clock = clock
         self._task: asyncio.Task[None] | None = None
