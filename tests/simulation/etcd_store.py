@@ -8,7 +8,6 @@ import itertools
 from bisect import bisect_left, insort
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import attrs
 
@@ -26,10 +25,9 @@ from dorm.ports.etcd import (
     WatchEvent,
 )
 from events.errors import Compacted, Rejected, Unavailable
+from tests.simulation.etcd_bells import Bells
+from tests.simulation.etcd_limits import check_limits
 from tests.simulation.etcd_members import Member, Members
-
-OPERATIONS_MAX: Final = 128  # etcd's --max-txn-ops
-REQUEST_BYTES_MAX: Final = 1_572_864  # etcd's --max-request-bytes
 
 Change = tuple[int, tuple[WatchEvent, ...]]
 Observer = Callable[[int, Sequence[Compare], tuple[WatchEvent, ...]], None]
@@ -48,6 +46,7 @@ class EtcdStore:
     Attributes:
         members: Who of them runs and leads; leases only run out while there is a leader.
         full: No space is left (`NOSPACE`): what could write a key, or a lease, is refused.
+        bells: Of those who watch.
         observers: Called with revision, guards and changes of each write, at the very moment.
         refused: How often a guard did not hold, by key.
     """
@@ -57,7 +56,8 @@ class EtcdStore:
         self.revision = 1
         self.compacted = 0
         self.full = False
-        self.members = Members(elected=self._renew_leases, changed=self._ring_all)
+        self.bells = Bells()
+        self.members = Members(elected=self._renew_leases, changed=self.bells.ring_all)
         self.observers: list[Observer] = []
         self.refused: Counter[str] = Counter()
         self._items: dict[str, KeyValue] = {}
@@ -65,7 +65,6 @@ class EtcdStore:
         self._leases: dict[int, _LeaseHeld] = {}
         self._lease_ids = itertools.count(7_001)
         self._history: deque[Change] = deque()
-        self._bells: dict[str, list[Callable[[], None]]] = {}
 
     # Keys
 
@@ -95,7 +94,7 @@ class EtcdStore:
         failure: Sequence[Operation],
     ) -> TxnResult:
         """Run a transaction, all of it or nothing."""
-        _check_limits(compares, success, failure)
+        check_limits(compares, success, failure)
         if any(isinstance(operation, Put) for operation in (*success, *failure)):
             self._check_space()  # Also for a put of the branch that is not taken.
         broken = [compare.key for compare in compares if not self._holds(compare)]
@@ -168,9 +167,7 @@ class EtcdStore:
         self._history.append((revision, tuple(changes)))
         for observer in self.observers:
             observer(revision, compares, tuple(changes))
-        for prefix in list(self._bells):
-            if any(change.item.key.startswith(prefix) for change in changes):
-                self._ring(prefix)
+        self.bells.ring(changes)
 
     def _check_space(self) -> None:
         if self.full:
@@ -260,7 +257,7 @@ class EtcdStore:
         self.compacted = max(self.compacted, revision)
         while self._history and self._history[0][0] < self.compacted:
             self._history.popleft()
-        self._ring_all()
+        self.bells.ring_all()
 
     def has_changes(self, prefix: str, start_revision: int) -> bool:
         """Return whether a watch from `start_revision` on has something to tell at once."""
@@ -272,26 +269,6 @@ class EtcdStore:
             if any(change.item.key.startswith(prefix) for change in changes):
                 return True
         return False
-
-    # Bells of watchers
-
-    def ring_at(self, prefix: str, bell: Callable[[], None]) -> None:
-        """Ring once, at the next change below `prefix`, compaction, or trouble of a member."""
-        self._bells.setdefault(prefix, []).append(bell)
-
-    def forget(self, prefix: str, bell: Callable[[], None]) -> None:
-        """Do not ring any more. A bell that has rung is no error."""
-        bells = self._bells.get(prefix, [])
-        if bell in bells:
-            bells.remove(bell)
-
-    def _ring(self, prefix: str) -> None:
-        for bell in self._bells.pop(prefix):
-            bell()
-
-    def _ring_all(self) -> None:
-        for prefix in list(self._bells):
-            self._ring(prefix)
 
     def status(self, member: Member) -> MemberStatus:
         """Return what a member says of itself."""
@@ -319,20 +296,3 @@ def _without_value(item: KeyValue) -> KeyValue:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _check_limits(
-    compares: Sequence[Compare], success: Sequence[Operation], failure: Sequence[Operation]
-) -> None:
-    most = max(len(compares), len(success), len(failure))
-    if most > OPERATIONS_MAX:
-        raise Rejected(f"has {most} operations; etcd takes {OPERATIONS_MAX}", field="txn")
-    size = sum(len(item.key) + 16 for item in (*compares, *success, *failure))
-    size += sum(len(item.value) for item in (*success, *failure) if isinstance(item, Put))
-    if size > REQUEST_BYTES_MAX:
-        raise Rejected(f"has {size} bytes; etcd takes {REQUEST_BYTES_MAX}", field="txn")
-    for branch in (success, failure):
-        puts = [item.key for item in branch if isinstance(item, Put)]
-        deletes = {item.key for item in branch if isinstance(item, Delete)}
-        if len({*puts}) < len(puts) or not deletes.isdisjoint(puts):
-            raise Rejected("names a key twice", field="txn")
