@@ -75,6 +75,7 @@ class Master:
         self._registry = Registry(
             etcd, self._keys, name=config.name, url=config.url, clock=clock, randomness=randomness
         )
+        self._status_reads: dict[str, tuple[int, NodeStatus | None]] = {}
 
     # What the API sees (`dorm.api.view.View`)
 
@@ -235,10 +236,17 @@ class Master:
         while True:  # Reads until it is cancelled.
             try:
                 found = await self._etcd.range(prefix)
+                reads = self._status_reads
+                self._status_reads = {
+                    item.key: reads[item.key]
+                    if reads.get(item.key, (0, None))[0] == item.mod_revision
+                    else (item.mod_revision, _readable(item.value))
+                    for item in found.items
+                }
                 self._statuses = {
                     status.node_id: status
-                    for item in found.items
-                    if (status := _readable(item.value)) is not None
+                    for _, status in self._status_reads.values()
+                    if status is not None
                 }
                 backoff.reset()
                 await self._clock.sleep(TICK_S)

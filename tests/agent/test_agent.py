@@ -168,12 +168,14 @@ def test_containers_run_on_while_etcd_is_away() -> None:
         desk.order(10, wanted())
         desk.start()
         await desk.until_running()
-        desk.store.quorum = desk.log.available = False
+        desk.store.set_quorum(quorum=False)
+        desk.log.available = False
         await asyncio.sleep(300)
         assert desk.state() == "running"
         assert desk.docker.signals == []
 
-        desk.store.quorum = desk.log.available = True
+        desk.store.set_quorum(quorum=True)
+        desk.log.available = True
         desk.order(12, wanted(started=True), wanted("b"))
         await desk.until_running("b-g1-w0")
 

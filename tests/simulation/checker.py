@@ -69,6 +69,8 @@ class Checker:
         self._keys, self._capacity, self._now = keys, capacity, now
         self._states: dict[int, ClusterState] = {0: self.state}
         self._hashes: dict[int, str] = {}
+        self._believed: dict[str, ClusterState] = {}
+        self._projected: tuple[ClusterState | None, Mapping[str, NodeDocument]] = None, {}
         self._trace = hashlib.sha256()
         self._audit = chain.Audit()
         self._running: dict[Key, Container] = {}
@@ -198,11 +200,17 @@ class Checker:
             f" to {document.revision}",
         )
         self._document_revision[node_id] = document.revision
-        state = self._states.get(document.revision)
-        expected = desired.documents(state).get(node_id) if state else None
+        expected = self._expected(document.revision).get(node_id)
         self.require(
             expected == document, f"I5 {node_id}'s document is no fold at {document.revision}"
         )
+
+    def _expected(self, revision: int) -> Mapping[str, NodeDocument]:
+        """Return the documents of a revision; kept for the other nodes' of the same one."""
+        state = self._states.get(revision)
+        if self._projected[0] is not state:
+            self._projected = state, desired.documents(state) if state else {}
+        return self._projected[1]
 
     # What the machines do
 
@@ -273,6 +281,9 @@ class Checker:
 
     def believed(self, master: str, state: ClusterState) -> None:
         """Compare a master's state with the fold of the log up to the same revision."""
+        if self._believed.get(master) is state:
+            return  # States do not change; the master has read nothing since the last look.
+        self._believed[master] = state
         revision = state.revision
         known = self._states.get(revision)
         self.require(known is not None, f"I6 {master} is at revision {revision}, which is no event")

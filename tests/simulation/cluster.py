@@ -78,6 +78,7 @@ class Cluster:
         *,
         masters: int = 2,
         nodes: int = 3,
+        rules: LayoutRules = RULES,
         parts: Parts = SOUND,
     ) -> None:
         """Build the world; `start` puts it to work. Needs a running loop."""
@@ -89,7 +90,7 @@ class Cluster:
         self.trainings = Trainings(Random(f"{seed}/trainings"), self.checker)
         self.masters: dict[str, tuple[Process, Master]] = {}
         self.users: list[Process] = []
-        self._parts = parts
+        self._parts, self._rules = parts, rules
         self._world = Random(f"{seed}/world")
         self._starts = 0
         self._clocks: dict[str, MachineClock] = {}
@@ -103,7 +104,7 @@ class Cluster:
             self.start_master(name)
         for node_id in self.machines:
             self.start_agent(node_id)
-        self._user("operator", lambda user: user.configure(RULES))
+        self._user("operator", lambda user: user.configure(self._rules))
         self._supervision = asyncio.create_task(self._supervise())
 
     def start_master(self, name: str) -> None:

@@ -8,6 +8,8 @@ from typing import Final
 
 from tests.simulation.cluster import Cluster
 from tests.simulation.etcd import NetworkFaults
+from tests.simulation.etcd_members import IDS
+from tests.simulation.process import Process
 
 QUIET: Final = NetworkFaults()
 BAD: Final = NetworkFaults(
@@ -16,6 +18,8 @@ BAD: Final = NetworkFaults(
 STORM: Final = NetworkFaults(
     lost_request=0.05, lost_reply=0.05, late_commit=0.6, slow=0.1, broken_watch=0.1
 )
+
+ALONE: Final = 0.5  # of processes that are cut off from etcd: from each other as well
 
 
 class Chaos:
@@ -69,7 +73,7 @@ class Chaos:
         cluster.store.set_quorum(quorum=True)
         for process in cluster.processes:
             process.resume()
-            process.cut = False
+            process.join()
         for machine in cluster.machines.values():
             machine.engine.available = True
         cluster.trainings.crashing = False
@@ -93,8 +97,7 @@ class Chaos:
 
     def _master_cut(self) -> None:
         process, _ = self._cluster.masters[self._random.choice(sorted(self._cluster.masters))]
-        process.cut = True
-        self._later(lambda: setattr(process, "cut", False))
+        self._cut(process)
 
     def _agent_crash(self) -> None:
         self._cluster.machines[self._node()].process.kill()
@@ -107,8 +110,7 @@ class Chaos:
 
     def _agent_cut(self) -> None:
         process = self._cluster.machines[self._node()].process
-        process.cut = True
-        self._later(lambda: setattr(process, "cut", False))
+        self._cut(process)
 
     def _etcd_outage(self) -> None:
         store = self._cluster.store
@@ -131,6 +133,12 @@ class Chaos:
     def _reboot(self) -> None:
         self._cluster.reboot(self._node())
         self._later(self._cluster.restart_dead)
+
+    def _cut(self, process: Process) -> None:
+        """Cut a process off from one, two or all members."""
+        process.cut_from = frozenset(self._random.sample(IDS, self._random.choice((1, 2, 3, 3))))
+        process.alone = self._random.random() < ALONE
+        self._later(process.join)
 
     def _node(self) -> str:
         return self._random.choice(sorted(self._cluster.machines))

@@ -20,7 +20,8 @@ class Disk:
 
     def tree(self, path: str) -> dict[str, bytes]:
         """Return the files of the file system that `path` is on."""
-        return self._shared if PurePosixPath(path).is_relative_to(SHARED) else self._local
+        is_shared = path == SHARED or path.startswith(f"{SHARED}/")
+        return self._shared if is_shared else self._local
 
 
 class SimFiles:

@@ -34,7 +34,7 @@ class SimMasters:
         random = self._process.random
         await asyncio.sleep(random.uniform(0.001, 0.02))
         found = self._masters.get(name)
-        if found is None or self._process.cut or found[0].cut or not await _answers(found[0]):
+        if found is None or self._process.alone or found[0].alone or not await _answers(found[0]):
             await asyncio.Event().wait()  # Nobody answers; the deadline ends this.
         assert found is not None, "somebody answers"
         word = found[1].promise(node_id, tenure)

@@ -49,12 +49,12 @@ def test_a_node_that_is_cut_off_freezes_and_is_replaced_and_clears_up_when_it_is
 
     async def script(cluster: Cluster) -> None:
         machine = await a_busy_node(cluster)
-        machine.process.cut = True
+        machine.process.cut_off()
         await asyncio.sleep(FROZEN_S_MAX)
         assert on(cluster, "n1")
         assert all(one.frozen for one in on(cluster, "n1"))
         assert await replaced(cluster) < REPLACED_S_MAX - FROZEN_S_MAX
-        machine.process.cut = False
+        machine.process.join()
         await until(cluster, lambda: not [one for one in on(cluster, "n1") if one.generation == 1])
         await until(cluster, lambda: not cluster.checker.state.nodes["n1"].lost)
 
@@ -131,10 +131,10 @@ def test_a_container_that_may_run_on_does_until_the_node_is_back() -> None:
 
     async def script(cluster: Cluster) -> None:
         machine = await a_busy_node(cluster, on_disconnect="keep")
-        machine.process.cut = True
+        machine.process.cut_off()
         await replaced(cluster)
         assert [one.generation for one in on(cluster, "n1") if not one.frozen]
-        machine.process.cut = False
+        machine.process.join()
         await until(cluster, lambda: not [one for one in on(cluster, "n1") if one.generation == 1])
 
     sound(run_script(1, script))
