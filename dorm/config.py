@@ -1,6 +1,7 @@
 """What a process is told when it starts. Units stand in the names."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 import attrs
 
@@ -58,7 +59,7 @@ class MasterConfig:
     listen_host: str = "127.0.0.1"
     listen_port: int = 7070
     lease_ttl_s: float = 5.0
-    node_grace_s: float = 1.5
+    node_grace_s: float = 1.0
     segment_events_max: int = 5_000
     snapshot_every: int = 1_000
     planner: PlannerConfig = PlannerConfig()
@@ -85,6 +86,8 @@ class AgentConfig:
         lease_ttl_s: How long the agent may be silent before its node key goes.
         fence_s: For how long one beat extends the right to run containers.
         beat_s: Between two of them.
+        fencing: Whether a warden guards the node: `required`; `off`; or `auto`, if it can be had.
+        run_dir: What agent and warden share, on a tmpfs; empty for the usual place.
         relist_s: How often Docker is listed without any wake-up.
     """
 
@@ -100,7 +103,9 @@ class AgentConfig:
     network: str = "dorm"
     mounts: Mapping[str, MountSource] = attrs.field(factory=dict)
     state_dir: str = "/var/lib/dorm"
-    lease_ttl_s: float = 5.0
-    fence_s: float = 5.0
+    lease_ttl_s: float = 6.0
+    fence_s: float = 4.0
     beat_s: float = 1.0
+    fencing: Literal["auto", "required", "off"] = "auto"
+    run_dir: str = ""
     relist_s: float = 5.0

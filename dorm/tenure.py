@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-FENCE_S: Final = 5.0
+FENCE_S: Final = 4.0
 FREEZE_S_MAX: Final = 1.0
 DRIFT: Final = 0.04  # two clocks, each at most 2 % too fast or too slow
 MARGIN_S: Final = 0.5

@@ -4,7 +4,7 @@ from typing import Final
 
 import httpx
 
-ANSWER_S_MAX: Final = 1.0
+ANSWER_S_MAX: Final = 0.8
 
 
 class HttpMasters:

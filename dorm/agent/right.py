@@ -28,12 +28,12 @@ from dorm.keys import Keys
 from dorm.ports import Get, TxnResult
 from dorm.tenure import FAILSAFE_S_MAX, MasterEntry
 from events.codec import from_json, to_json
-from events.errors import NoSpace, Unavailable
+from events.errors import NoSpace, Rejected, Unavailable
 
 _log = structlog.get_logger()
 
-BEAT_S_MAX: Final = 1.6  # two tries of etcd's client; what is left of the fence is for attestation
-ATTEST_S_MAX: Final = 1.2
+BEAT_S_MAX: Final = 1.5  # two tries of etcd's client; what is left of the fence is for attestation
+ATTEST_S_MAX: Final = 1.0
 MEMBERS_EVERY: Final = 30  # beats between two looks at who the members of etcd are
 
 
@@ -89,9 +89,7 @@ class Right:
         Raises:
             Unavailable: The permit could not be written.
         """
-        warden = self._world.warden
-        if warden is not None and not await warden.ensure():
-            _log.error("right.unguarded", reason="the warden does not run, so nobody would freeze")
+        if not await self._is_guarded():
             return
         sent_at = self._world.clock.monotonic()
         try:
@@ -107,6 +105,19 @@ class Right:
             if answer is not None:
                 await self._extend(sent_at)
                 await self._learn(answer)
+
+    async def _is_guarded(self) -> bool:
+        """Return whether somebody would freeze what has no right to run."""
+        warden = self._world.warden
+        if warden is None:
+            return True
+        try:
+            guarded, reason = await warden.ensure(), "the warden does not run"
+        except Rejected as error:
+            guarded, reason = False, str(error)
+        if not guarded:
+            _log.error("right.unguarded", reason=reason)
+        return guarded
 
     async def _write(self) -> TxnResult | None:
         if not self._registration.lease_id:

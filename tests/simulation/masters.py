@@ -7,7 +7,7 @@ from typing import Final
 from dorm.master.master import Master
 from tests.simulation.process import Process
 
-ANSWER_S_MAX: Final = 1.0
+ANSWER_S_MAX: Final = 0.8
 LOOK_S: Final = 0.05
 
 

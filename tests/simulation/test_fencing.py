@@ -12,7 +12,7 @@ from tests.simulation.script import all_running, an_errand, sound, until
 from tests.simulation.simulation import run_script
 
 REPLACED_S_MAX = 16.0
-FROZEN_S_MAX = 6.0  # the fence, and what the warden needs
+FROZEN_S_MAX = 5.0  # the fence, and what the warden needs
 
 
 def told(cluster: Cluster, kind: type[Event]) -> int:
