@@ -29,7 +29,7 @@ ALIVE_S: Final = 2.0
 START_S: Final = 5.0  # a machine may be busy
 _SECOND_LOOK_S: Final = 0.3
 _LOOK_S: Final = 0.02
-_PACKAGES: Final = Path(dorm.__file__).parents[1]
+_WORDS_LENGTH_MAX: Final = 2_000
 
 
 class SystemWarden:
@@ -148,7 +148,7 @@ class SystemWarden:
         return (
             seen is not None
             and holder is not None
-            and seen.pid == holder[0]  # and not one before it, whose status is still fresh
+            # It is the holder, and not one before it whose status is still fresh.
             and machine.start_ticks(seen.pid) == holder[1]
             and seen.version == status.VERSION
             and 0 <= machine.now_s() - seen.alive_s < ALIVE_S
@@ -189,11 +189,15 @@ class SystemWarden:
 
     def _start(self) -> None:
         self._make_run_dir()
-        self._reap()
+        self._paths.leave.unlink(missing_ok=True)  # It was meant for a warden before.
+        words = self._last_words()
+        if words:
+            _log.warning("warden.said", words=words)
         self._child = os.posix_spawn(
             sys.executable,
-            [sys.executable, "-m", "dorm.warden", *self._arguments()],
-            {**os.environ, "PYTHONPATH": str(_PACKAGES)},
+            # -P: nothing that lies in the agent's working directory becomes a module of root's.
+            [sys.executable, "-P", "-m", "dorm.warden", *self._arguments()],
+            {**os.environ, "PYTHONPATH": _python_path()},
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (
@@ -220,12 +224,16 @@ class SystemWarden:
             if self._is_alive():
                 return True
             if self._reap():
-                words = (machine.read_own(self._paths.output) or b"").decode(errors="replace")
-                _log.error("warden.ended", reason=words.strip() or "it said nothing")
+                _log.error("warden.ended", reason=self._last_words() or "it said nothing")
                 return False
             await asyncio.sleep(_LOOK_S)
         _log.error("warden.silent", reason=f"it was started and did not look within {START_S:g} s")
         return False
+
+    def _last_words(self) -> str:
+        """Return the end of what the last warden printed."""
+        said = (machine.read_own(self._paths.output) or b"").decode(errors="replace")
+        return said.strip()[-_WORDS_LENGTH_MAX:]
 
     def _reap(self) -> bool:
         """Return whether the child that we started, if any, has ended."""
@@ -241,6 +249,12 @@ class SystemWarden:
 
     def _make_run_dir(self) -> None:
         self.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _python_path() -> str:
+    """Return where the warden finds the same packages as we, wherever it is started."""
+    ours, given = str(Path(dorm.__file__).parents[1]), os.environ.get("PYTHONPATH")
+    return os.pathsep.join([ours, given] if given else [ours])
 
 
 @contextlib.contextmanager

@@ -102,7 +102,7 @@ async def test_containers_freeze_at_the_deadline_and_go_on_when_it_is_renewed(wa
     pid = ward.pid(launch)
 
     await ward.node.permit(0.5)
-    await until(lambda: ward.node.state() == "frozen", within_s=1.5)
+    await until(lambda: ward.node.state() == "frozen")
     assert await ward.stands("a")
     assert not await ward.stands("b")
     before = ward.count("a")

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from dorm.warden import machine
+from dorm.tenure import FREEZE_S_MAX
 from tests.warden.nodes import SECONDS, SETTLED_S, Node, is_alive, until
 
 
@@ -17,8 +17,6 @@ async def test_a_lapsed_permit_freezes_and_a_renewed_one_thaws(node: Node) -> No
     await counter.steps()
 
     await until(lambda: node.state() == "frozen")
-    frozen_s = machine.now_s()
-    assert deadline_s <= frozen_s <= deadline_s + 1.0
     assert await counter.stands()
     before = counter.count
     await node.permit(SECONDS)
@@ -29,7 +27,7 @@ async def test_a_lapsed_permit_freezes_and_a_renewed_one_thaws(node: Node) -> No
     await until(lambda: node.did() == ["began", "froze", "thawed"])
     froze, thawed = [deed for deed in await node.warden.deeds(0) if deed.tenure]
     assert (froze.did, froze.why, thawed.did, thawed.why) == ("froze", "lapsed", "thawed", "valid")
-    assert froze.at_s >= deadline_s
+    assert deadline_s <= froze.at_s <= deadline_s + FREEZE_S_MAX
 
 
 async def test_without_a_permit_the_unknown_is_frozen_and_not_killed(node: Node) -> None:

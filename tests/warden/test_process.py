@@ -183,6 +183,20 @@ async def test_it_can_be_asked_to_leave_its_containers_as_they_are(node: Node) -
     assert not node.paths.leave.exists()
 
 
+async def test_a_wish_to_leave_is_for_the_warden_that_it_was_made_to(node: Node) -> None:
+    """If that one was killed before it could, the next one guards on."""
+    assert await node.warden.ensure()
+    os.kill(node.status().pid, signal.SIGKILL)
+    await until(lambda: not node.warden._is_held())
+    node.paths.leave.touch()
+    assert await node.warden.ensure()
+    await node.permit(SECONDS)
+    counter = node.counter()
+    await counter.steps()
+
+    assert not await node.warden.stop(within_s=SETTLED_S)
+
+
 async def test_it_ends_when_asked_with_nothing_to_guard_and_removes_its_groups(node: Node) -> None:
     """Nothing of a cluster that was tried out stays on the machine."""
     assert await node.warden.ensure()
