@@ -1,10 +1,12 @@
 """What the loss of a node's right to run means for what ran there."""
 
+from typing import Any
+
 from events.catalog import Event
 from events.state import ClusterState, Exit
 from tests import builders as b
 
-T1 = {"tenure": "t1"}
+T1: dict[str, Any] = {"tenure": "t1"}
 RUNNING: tuple[Event, ...] = (
     b.a_node("n1", **T1),
     b.a_node("n2", tenure="t9"),

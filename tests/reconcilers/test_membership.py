@@ -46,7 +46,7 @@ def test_a_lost_node_with_a_lease_is_back() -> None:
     given(a_node("n1"), node_lost("n1")).when(membership.plan, seen()).then(node_returned("n1"))
 
 
-T1 = {"tenure": "t1"}
+T1: dict[str, Any] = {"tenure": "t1"}
 LOST = (a_node("n1", **T1), node_lost("n1"))
 EXPELLED = (*LOST, node_expelled("n1", **T1))
 FENCED = (*EXPELLED, node_fenced("n1", **T1))

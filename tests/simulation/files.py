@@ -18,6 +18,10 @@ class Disk:
         self._local: dict[str, bytes] = {}
         self._shared = shared
 
+    def wipe(self) -> None:
+        """Lose all that is not shared."""
+        self._local.clear()
+
     def tree(self, path: str) -> dict[str, bytes]:
         """Return the files of the file system that `path` is on."""
         is_shared = path == SHARED or path.startswith(f"{SHARED}/")

@@ -8,6 +8,7 @@ from events.catalog import Event
 from events.nodes import NodeExpelled, NodeFenced, NodeLost
 from tests.simulation.cluster import Cluster, Machine
 from tests.simulation.docker import Container
+from tests.simulation.etcd_members import IDS
 from tests.simulation.script import all_running, an_errand, sound, until
 from tests.simulation.simulation import run_script
 
@@ -136,5 +137,120 @@ def test_a_container_that_may_run_on_does_until_the_node_is_back() -> None:
         assert [one.generation for one in on(cluster, "n1") if not one.frozen]
         machine.process.join()
         await until(cluster, lambda: not [one for one in on(cluster, "n1") if one.generation == 1])
+
+    sound(run_script(1, script))
+
+
+def test_a_node_that_only_masters_reach_trains_on() -> None:
+    """All of them give their word; so none of them ends its tenure, and it freezes nothing."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        before = cluster.checker.running
+        machine.process.cut_from = frozenset(IDS)
+        for _ in range(60):
+            await asyncio.sleep(1)
+            assert not any(one.frozen for one in cluster.checker.running)
+        assert told(cluster, NodeLost) == 1
+        machine.process.join()
+        await asyncio.sleep(20)
+        assert before == cluster.checker.running
+        assert told(cluster, NodeExpelled) == 0
+
+    sound(run_script(1, script))
+
+
+def test_without_etcd_and_with_one_silent_master_nodes_freeze_and_nothing_is_lost() -> None:
+    """The silent one may be leading on the other side. What is frozen loses no step."""
+
+    async def script(cluster: Cluster) -> None:
+        await a_busy_node(cluster)
+        before = cluster.checker.running
+        for member in cluster.store.members.all:
+            cluster.store.members.crash(member)
+        cluster.masters["m2"][0].pause()
+        await asyncio.sleep(FROZEN_S_MAX + 1)
+        assert all(one.frozen for one in cluster.checker.running)
+        cluster.masters["m2"][0].resume()
+        for member in cluster.store.members.all:
+            cluster.store.members.start(member)
+        await until(cluster, lambda: not any(one.frozen for one in cluster.checker.running))
+        await asyncio.sleep(20)
+        assert before == cluster.checker.running
+
+    sound(run_script(1, script))
+
+
+def test_all_of_etcd_dead_for_ten_minutes_freezes_nothing_while_masters_live() -> None:
+    """The time without etcd that the masters alone can bridge."""
+
+    async def script(cluster: Cluster) -> None:
+        cluster.start_user("ann", (an_errand(steps=9_000, most=12),))
+        await all_running(cluster)
+        before = cluster.checker.running
+        for member in cluster.store.members.all:
+            cluster.store.members.crash(member)
+        for _ in range(580):
+            await asyncio.sleep(1)
+            assert not any(one.frozen for one in cluster.checker.running)
+        for member in cluster.store.members.all:
+            cluster.store.members.start(member)
+        await asyncio.sleep(60)
+        assert before == cluster.checker.running
+
+    sound(run_script(1, script))
+
+
+def test_a_master_that_nobody_knows_campaigns_only_when_every_node_knows_it() -> None:
+    """Nodes count on the words of those they know: a stranger could lead over their heads."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        machine.process.cut_from = frozenset(IDS)
+        await until(cluster, lambda: told(cluster, NodeLost) == 1)
+        cluster.start_master("stranger")
+        for name in ("m0", "m1", "m2"):
+            cluster.masters[name][0].pause()
+        await asyncio.sleep(60)
+        assert cluster.leader != "stranger"
+        for name in ("m0", "m1", "m2"):
+            cluster.masters[name][0].resume()
+        machine.process.join()
+        for name in ("m0", "m1", "m2"):
+            await asyncio.sleep(15)  # By now every node has read of the newcomer.
+            cluster.masters[name][0].pause()
+        await until(cluster, lambda: cluster.leader == "stranger")
+        for name in ("m0", "m1", "m2"):
+            cluster.masters[name][0].resume()
+
+    sound(run_script(1, script))
+
+
+def test_a_new_disk_takes_the_nodes_name_only_after_the_old_one_is_fenced_off() -> None:
+    """Its agent remembers nothing, so it cannot know what runs on the machine before it."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        machine.process.kill()
+        machine.disk.wipe()
+        cluster.start_agent("n1")
+        await until(cluster, lambda: told(cluster, NodeFenced) == 1)
+        await until(cluster, lambda: not cluster.checker.state.nodes["n1"].lost)
+
+    sound(run_script(1, script))
+
+
+def test_a_dead_warden_is_replaced_and_nothing_is_extended_meanwhile() -> None:
+    """Containers do not notice."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        before = cluster.checker.running
+        machine.warden.kill()
+        await until(cluster, lambda: machine.warden.alive)
+        machine.warden.paused = True
+        await until(cluster, lambda: not machine.warden.paused)
+        await asyncio.sleep(20)
+        assert before == cluster.checker.running
 
     sound(run_script(1, script))
