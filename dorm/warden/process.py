@@ -115,6 +115,10 @@ class SystemWarden:
 
         It refuses while containers are there to guard, unless it is to leave them as they are.
         """
+        try:
+            tree = self._tree()
+        except Rejected:
+            return True  # Where none can guard, none of ours does.
         holder = self._holder()
         if holder is not None:
             if leave:
@@ -130,7 +134,7 @@ class SystemWarden:
             return False
         self._reap()
         if not leave:
-            self._tree().remove()  # One that ended by itself left them.
+            tree.remove()  # One that ended by itself left them.
         return True
 
     def _tree(self) -> Tree:

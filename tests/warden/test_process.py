@@ -235,6 +235,8 @@ async def test_without_root_it_refuses_and_says_what_to_do(node: Node) -> None:
     """An agent that hears this tells its masters that the node is not fenced."""
     with as_nobody(), pytest.raises(Rejected, match="as root"):
         await node.warden.ensure()
+    with as_nobody():
+        assert await node.warden.stop()
 
     refused = node.another_warden(user=NOBODY)
 
