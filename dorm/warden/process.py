@@ -111,25 +111,31 @@ class SystemWarden:
         return journal.read(self._paths.journal, after=after)
 
     async def stop(self, *, leave: bool = False, within_s: float = START_S) -> bool:
-        """End the warden; return whether it has ended.
+        """End the warden and remove the node's groups; return whether it has ended.
 
         It refuses while containers are there to guard, unless it is to leave them as they are.
         """
+        try:
+            tree = self._tree()
+        except Rejected:
+            return True  # Where none can guard, none of ours does.
         holder = self._holder()
-        if holder is None:
-            return True
-        if leave:
-            machine.replace(self._paths.leave, b"")
-        with _process(*holder) as process:
-            if process is not None:
-                signal.pidfd_send_signal(process, signal.SIGTERM)
-        looks = max(1, int(within_s / _LOOK_S))
-        for _ in range(looks):
+        if holder is not None:
+            if leave:
+                machine.replace(self._paths.leave, b"")
+            with _process(*holder) as process:
+                if process is not None:
+                    signal.pidfd_send_signal(process, signal.SIGTERM)
+        for _ in range(int(within_s / _LOOK_S)):
             if not self._is_held():
-                self._reap()
-                return True
+                break
             await asyncio.sleep(_LOOK_S)
-        return False
+        else:
+            return False
+        self._reap()
+        if not leave:
+            tree.remove()  # One that ended by itself left them.
+        return True
 
     def _tree(self) -> Tree:
         if self._found is None:

@@ -205,7 +205,8 @@ async def test_it_ends_when_asked_with_nothing_to_guard_and_removes_its_groups(n
 
     assert await node.warden.stop()
 
-    assert not (node.hierarchy / "dorm" / node.cluster).exists()
+    assert not node.tree.base.exists()
+    assert node.did()[-1] == "ended"
     assert await node.warden.stop()
 
 
@@ -226,13 +227,16 @@ async def test_an_idle_one_ends_by_itself_and_leaves_its_groups_frozen(node: Nod
     assert counter.is_dead
     assert all(group.frozen for group in node.tree.groups())
     assert len(node.tree.groups()) == 4
-    assert await node.warden.ensure()
+    assert await node.warden.stop()
+    assert not node.tree.base.exists()
 
 
 async def test_without_root_it_refuses_and_says_what_to_do(node: Node) -> None:
     """An agent that hears this tells its masters that the node is not fenced."""
     with as_nobody(), pytest.raises(Rejected, match="as root"):
         await node.warden.ensure()
+    with as_nobody():
+        assert await node.warden.stop()
 
     refused = node.another_warden(user=NOBODY)
 
