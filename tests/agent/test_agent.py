@@ -190,7 +190,7 @@ def test_an_agent_lives_through_a_full_disk() -> None:
         desk.start()
         await desk.until_running()
         desk.log.available = False
-        desk.docker.end(NAME, 3)
+        desk.docker.end(NAME, exit_code=3)
         await asyncio.sleep(30)
         desk.disk.full = desk.log.available = True
         await desk.until(lambda: bool(exits(desk)))
@@ -199,7 +199,7 @@ def test_an_agent_lives_through_a_full_disk() -> None:
 
         desk.disk.full = False
         desk.order(12)
-        await desk.until(lambda: desk.state() is None)
+        await desk.until(lambda: desk.state() == "absent")
         assert len(exits(desk)) == 1
 
     play(story)
