@@ -84,6 +84,17 @@ class Outbox:
     async def _note_sent(self, batch: Sequence[Report]) -> None:
         if self._description in batch:
             self._description = None
+        while True:  # Ends when the disk takes it; a full one may be cleared.
+            try:
+                await self._remember_sent(batch)
+            except Unavailable as error:
+                _log.warning("outbox.not_noted", events=len(batch), reason=str(error))
+                await self._backoff.wait()
+            else:
+                self._backoff.reset()
+                return
+
+    async def _remember_sent(self, batch: Sequence[Report]) -> None:
         starts = [_key(one) for one in batch if isinstance(one, ContainerStarted)]
         exits = [_key(one) for one in batch if isinstance(one, ContainerExited)]
         if starts:

@@ -69,7 +69,7 @@ class EtcdClient:
     ) -> RangeResult:
         """See `Etcd`."""
         request = self._ranges.request(
-            start or prefix, requests.end_of(prefix), limit=limit, keys_only=keys_only
+            max(start, prefix), requests.end_of(prefix), limit=limit, keys_only=keys_only
         )
         answer = await self._channels.call(
             f"range {prefix}",

@@ -182,6 +182,29 @@ def test_containers_run_on_while_etcd_is_away() -> None:
     play(story)
 
 
+def test_an_agent_lives_through_a_full_disk() -> None:
+    """Found by the simulation (seed 14): the note that a report was sent failed, and killed it."""
+
+    async def story(desk: Desk) -> None:
+        desk.order(10, wanted())
+        desk.start()
+        await desk.until_running()
+        desk.log.available = False
+        desk.docker.end(NAME, exit_code=3)
+        await asyncio.sleep(30)
+        desk.disk.full = desk.log.available = True
+        await desk.until(lambda: bool(exits(desk)))
+        await asyncio.sleep(60)
+        assert desk.process.failure is None
+
+        desk.disk.full = False
+        desk.order(12)
+        await desk.until(lambda: desk.state() == "absent")
+        assert len(exits(desk)) == 1
+
+    play(story)
+
+
 def test_what_a_node_cannot_run_is_reported_with_the_way_out() -> None:
     """The user reads which mount is missing and what there is, instead of a silent node."""
 

@@ -40,10 +40,15 @@ class Chaos:
             "agent crash": self._agent_crash,
             "agent pause": self._agent_pause,
             "agent cut": self._agent_cut,
+            "member crash": self._member_crash,
+            "member apart": self._member_apart,
+            "member elected": self._member_elected,
             "etcd outage": self._etcd_outage,
+            "etcd full": self._etcd_full,
             "lease revoked": self._lease_revoked,
             "compaction": self._compaction,
             "docker hiccup": self._docker_hiccup,
+            "disk full": self._disk_full,
             "reboot": self._reboot,
         }
 
@@ -74,8 +79,10 @@ class Chaos:
         for process in cluster.processes:
             process.resume()
             process.join()
+        cluster.store.full = False
         for machine in cluster.machines.values():
             machine.engine.available = True
+            machine.disk.full = False
         cluster.trainings.crashing = False
         cluster.restart_dead()
 
@@ -117,6 +124,26 @@ class Chaos:
         store.set_quorum(quorum=False)
         self._later(lambda: store.set_quorum(quorum=True))
 
+    def _etcd_full(self) -> None:
+        store = self._cluster.store
+        store.full = True
+        self._later(lambda: setattr(store, "full", False))
+
+    def _member_crash(self) -> None:
+        members = self._cluster.store.members
+        member = self._random.choice(members.all)
+        members.crash(member)
+        self._later(lambda: members.start(member))
+
+    def _member_apart(self) -> None:
+        store = self._cluster.store
+        member = self._random.choice(store.members.all)
+        store.members.part(member, revision=store.revision)
+        self._later(lambda: store.members.join(member))
+
+    def _member_elected(self) -> None:
+        self._cluster.store.members.depose()
+
     def _lease_revoked(self) -> None:
         leases = self._cluster.store.lease_ids
         if leases and self._cluster.store.quorum:
@@ -129,6 +156,11 @@ class Chaos:
         engine = self._cluster.machines[self._node()].engine
         engine.available = False
         self._later(lambda: setattr(engine, "available", True))
+
+    def _disk_full(self) -> None:
+        disk = self._cluster.machines[self._node()].disk
+        disk.full = True
+        self._later(lambda: setattr(disk, "full", False))
 
     def _reboot(self) -> None:
         self._cluster.reboot(self._node())

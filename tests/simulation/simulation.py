@@ -10,13 +10,18 @@ from typing import Any, Final, Never
 import attrs
 import structlog
 
+from events.catalog import KIND_OF
+from events.control import SegmentSealed
 from tests.simulation.cluster import RULES, SOUND, Cluster, Parts
+from tests.simulation.etcd_network import LATE_S_MAX
 from tests.simulation.faults import Chaos
 from tests.simulation.loop import Deadlock, Livelock, virtual_loop
 from tests.simulation.users import random_errands
 
 CHAOS_S: Final = 180.0
-POLICIES: Final = {"drf": 6, "goodput": 1, "utilization": 1}  # by weight; the last two are dear
+POLICIES: Final = {"drf": 12, "goodput": 1, "utilization": 1}  # by weight; the last two are dear
+LATE_S: Final = LATE_S_MAX + 5.0  # until the last late request has landed, and its leases are over
+REST_S: Final = 35.0
 CONVERGENCE_S: Final = 600.0
 LOOK_S: Final = 2.0
 
@@ -40,7 +45,7 @@ class Shape:
         return cls(
             masters=random.choice((2, 3)),
             nodes=random.choice((2, 3, 3, 4)),
-            apps=random.choice((2, 3, 4, 6)),
+            apps=random.choice((1, 2, 3, 5)),
             policy=random.choices(list(POLICIES), list(POLICIES.values()))[0],
         )
 
@@ -102,6 +107,7 @@ def run_seed(seed: int, *, parts: Parts = SOUND) -> Result:
         await chaos.run(CHAOS_S)
         await chaos.heal()
         await converge(cluster)
+        await rest(cluster)
 
     return _run(seed, scenario, parts, shape)
 
@@ -114,6 +120,20 @@ async def converge(cluster: Cluster) -> None:
         await asyncio.sleep(LOOK_S)
     cluster.checker.require(not missing, f"I7 not converged: {'; '.join(missing)}")
     await asyncio.sleep(LOOK_S)
+
+
+async def rest(cluster: Cluster) -> None:
+    """Let a cluster be that has nothing to do, and demand that it does nothing."""
+    await asyncio.sleep(LATE_S)
+    leader, before = cluster.leader, len(cluster.checker.recorded)
+    await asyncio.sleep(REST_S)
+    moved = [
+        KIND_OF[type(one.event)]
+        for one in cluster.checker.recorded[before:]
+        if not isinstance(one.event, SegmentSealed)  # The last roll-over may come late.
+    ]
+    cluster.checker.require(not moved, f"I7 at rest, and yet: {', '.join(moved)}")
+    cluster.checker.require(cluster.leader == leader, "I7 at rest, and yet another master leads")
 
 
 def _run(seed: int, scenario: Scenario, parts: Parts, shape: Shape) -> Result:
