@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
+from dorm.failpoints import point
 from events.errors import Rejected, Unavailable
 
 T = TypeVar("T")
@@ -96,6 +97,7 @@ def _publish(part: Path, path: Path) -> None:
     """Let the finished part take the place of `path`, durably and in one step."""
     with part.open("rb") as file:
         os.fsync(file.fileno())
+    point("files.write.unpublished")
     part.replace(path)
     _sync_dir(path.parent)
 

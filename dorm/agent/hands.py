@@ -11,6 +11,7 @@ from dorm.agent.outbox import Outbox
 from dorm.agent.paths import Paths
 from dorm.agent.world import World
 from dorm.config import AgentConfig
+from dorm.failpoints import point
 from events.errors import NotFound, Rejected, Unavailable
 from events.generations import ContainerExited
 from reconcilers.documents import NodeDocument, WantedContainer
@@ -64,13 +65,17 @@ class Hands:
                 await self._start(action)
             case Signal():
                 await self._docker.signal(action.name, action.signal)
+                point("agent.signal.sent")
                 # Remembered afterwards: better a second signal than a kill without a first.
                 await self._memory.change(action.key, signalled_at_s=self._clock.monotonic())
             case Kill():
                 await self._memory.change(action.key, killed_at_s=self._clock.monotonic())
+                point("agent.kill.remembered")
                 await self._docker.signal(action.name, "SIGKILL")
+                point("agent.kill.sent")
             case ReportStarted():
                 await self._memory.change(action.key, started=True)
+                point("agent.started.remembered")
                 self._outbox.ring()
             case ReportExited():
                 await self._report_exited(action, _find(document, action.key))
@@ -94,14 +99,18 @@ class Hands:
                 await self._files.make_dir(directory.path, below=directory.below, for_all=True)
             await self._files.make_dir(self._paths.run_dir(wanted.name), for_all=True)
             await self._files.write(self._paths.membership(wanted.name), launch.membership(wanted))
+            point("agent.create.prepared")
             await self._docker.create(order)
+            point("agent.create.created")
         except Rejected as error:
             self._refuse(action.key, error)
 
     async def _start(self, action: Start) -> None:
         await self._memory.change(action.key, launched_at_s=self._clock.monotonic())
+        point("agent.start.remembered")
         try:
             await self._docker.start(action.name)
+            point("agent.start.started")
         except NotFound:
             return  # Removed meanwhile; the next look will tell.
         except Rejected as error:
@@ -121,7 +130,9 @@ class Hands:
             message=action.message[:MESSAGE_LENGTH_MAX],
             checkpoint_step=step,
         )
+        point("agent.exit.unremembered")
         await self._memory.change(action.key, exit=event)
+        point("agent.exit.remembered")
         self._outbox.ring()
 
     async def _save_logs_and_remove(self, action: SaveLogsAndRemove) -> None:
@@ -129,9 +140,12 @@ class Hands:
             await self._files.save(
                 self._paths.log(action.name), self._docker.logs(action.name, follow=False)
             )
+            point("agent.remove.log_saved")
             for name in await self._memory.keep_log(action.name, most=SAVED_LOGS_MAX):
                 await self._files.remove(self._paths.log(name))
+            point("agent.remove.log_noted")
             await self._docker.remove(action.name)
+            point("agent.remove.removed")
         except NotFound:
             _log.debug("container.gone", container=action.key)
         except Rejected as error:

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from dorm.failpoints import point
 from dorm.ports import Files
 from events.codec import from_json, to_json
 from events.errors import Corrupt
@@ -161,7 +162,9 @@ class Memory:
     async def _write(self, change: Callable[[Remembered], Remembered]) -> None:
         async with self._writing:
             new = attrs.evolve(change(self.now), document_revision=self._believed)
+            point("agent.memory.unwritten")
             await self._files.write(self._path, to_json(new))
+            point("agent.memory.written")
             self.now = new
 
 

@@ -8,6 +8,7 @@ import structlog
 
 from dorm.agent.memory import Memory
 from dorm.agent.world import World
+from dorm.failpoints import point
 from dorm.keys import Keys
 from dorm.streams import closing
 from events.codec import from_json
@@ -83,4 +84,5 @@ class Orders:
             )
             self.document = document
             self._memory.believe(document.revision)
+            point("agent.orders.taken")
             self.ring()

@@ -10,6 +10,7 @@ import structlog
 
 from dorm.agent.memory import Memory
 from dorm.agent.world import World
+from dorm.failpoints import point
 from events.errors import Unavailable
 from events.generations import ContainerExited, ContainerStarted
 from events.log import EVENTS_PER_APPEND_MAX
@@ -46,7 +47,9 @@ class Outbox:
             await self._bell.wait()
             self._bell.clear()
             while batch := self._unsent()[:EVENTS_PER_APPEND_MAX]:  # Each turn sends some.
+                point("agent.outbox.unsent")
                 await self._send(batch)
+                point("agent.outbox.sent")
                 await self._note_sent(batch)
 
     def _unsent(self) -> list[Report]:
@@ -99,6 +102,7 @@ class Outbox:
         exits = [_key(one) for one in batch if isinstance(one, ContainerExited)]
         if starts:
             await self._memory.change(*starts, start_sent=True)
+            point("agent.outbox.starts_noted")
         if exits:
             await self._memory.change(*exits, exit_sent=True)
 

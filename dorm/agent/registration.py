@@ -11,6 +11,7 @@ import attrs
 import structlog
 
 from dorm.agent.world import RENEWAL_MAX_S, World
+from dorm.failpoints import point
 from dorm.keys import Keys
 from dorm.ports import Compare, Get, KeyValue, Put, TxnResult
 from dorm.tenure import TenureRecord
@@ -138,6 +139,7 @@ class Registration:
         self, node: KeyValue | None, right: KeyValue | None, *, puts: list[Put]
     ) -> bool:
         lease = await self._etcd.grant(self._ttl_s)
+        point("agent.register.granted")
         result = await self._etcd.txn(
             [
                 Compare(self._key, "mod", node.mod_revision if node else 0),
@@ -147,6 +149,7 @@ class Registration:
         )
         if not result.succeeded:
             return False
+        point("agent.register.written")
         self._create_revision = node.create_revision if node else result.revision
         self._tenure_revision = result.revision if puts else right.mod_revision if right else 0
         self.lease_id = lease.lease_id

@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 import structlog
 
-from dorm import etcd
+from dorm import etcd, failpoints
 from dorm.agent.agent import Agent
 from dorm.agent.http import build
 from dorm.agent.masters import HttpMasters
@@ -39,6 +39,7 @@ def run_agent(config: AgentConfig) -> int:
     Raises:
         Rejected: The configuration cannot be used, or another agent uses the state directory.
     """
+    failpoints.arm(os.environ.get(failpoints.VARIABLE, ""))
     with _alone_in(Path(config.state_dir)):
         return asyncio.run(_run(config))
 

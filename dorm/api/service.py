@@ -14,6 +14,7 @@ from dorm.api.changes import Change, app_changed
 from dorm.api.lookup import find_app, find_node
 from dorm.api.shapes import Shape
 from dorm.api.view import View
+from dorm.failpoints import point
 from dorm.ports import Clock, Randomness
 from events.apps import (
     AppCancelRequested,
@@ -70,6 +71,7 @@ class Service:
             key=key,
             stamp=self._stamp(user, f"submit {key}"),
         )
+        point("api.submit.written")
         await self.view.wait_for(receipt.revision)
         return receipt
 
@@ -233,6 +235,7 @@ class Service:
 
     async def _append(self, events: Sequence[Event], user: str, cause: str) -> None:
         revision = await self.log.append(events, stamp=self._stamp(user, cause))
+        point("api.change.written")
         await self.view.wait_for(revision)
 
     def _again(self, app: App) -> App:

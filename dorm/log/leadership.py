@@ -13,6 +13,7 @@ import attrs
 import structlog
 
 from dorm.backoff import Backoff
+from dorm.failpoints import point
 from dorm.keys import Keys
 from dorm.ports.clock import Clock, Randomness
 from dorm.ports.etcd import Compare, Delete, Etcd, Get, KeyValue, Put
@@ -73,6 +74,7 @@ class Leadership:
                 wait_s = backoff.next_s()
                 _log.warning("campaign.retried", error=str(error), retry_s=round(wait_s, 3))
                 await self._clock.sleep(wait_s)
+        point("leader.campaign.entered")
         _log.info("campaign.won", master=self._name, epoch=self.epoch)
         return self.epoch
 
@@ -107,6 +109,7 @@ class Leadership:
             return
         with suppress(Unavailable):  # The lease runs out by itself then.
             await self._etcd.txn((Compare(self._key, "create", epoch),), (Delete(self._key),))
+            point("leader.resign.deleted")
             await self._etcd.revoke(self._lease_id)
 
     async def _run_for_office(self, value: bytes) -> None:
@@ -123,11 +126,13 @@ class Leadership:
     async def _take(self, value: bytes) -> KeyValue:
         """Try to create the leader key; return it as it stands then, ours or not."""
         lease = await self._etcd.grant(self._ttl_s)
+        point("leader.campaign.granted")
         result = await self._etcd.txn(
             (Compare(self._key, "create", 0),),
             (Put(self._key, value, lease.lease_id), Get(self._key)),
             (Get(self._key),),
         )
+        point("leader.campaign.won")
         found = result.gets[0]
         if found is None:
             raise Unavailable("the leader's office changed hands at this moment")

@@ -13,6 +13,7 @@ from typing import Final
 
 import attrs
 
+from dorm.failpoints import point
 from dorm.keys import Keys
 from dorm.log.fence import check_fence, fence_compares
 from dorm.log.segments import CurrentSegment, Segments, current_segment
@@ -124,7 +125,9 @@ class Producer:
             if self._segment is None:
                 self._segment = await self._segments.current()
             try:
+                point("log.append.unwritten")
                 result = await self._try(batch, self._segment)
+                point("log.append.written")
                 outcome = result.revision if result.succeeded else self._refused(batch, result)
             except (Fenced, Rejected):
                 self._open = None  # No try of this batch can take place any more.

@@ -13,6 +13,7 @@ import attrs
 import msgspec
 import structlog
 
+from dorm.failpoints import point
 from dorm.keys import Keys
 from dorm.log.fence import check_fence, fence_compares
 from dorm.ports.etcd import Compare, Delete, Etcd, Get, Put
@@ -61,10 +62,12 @@ async def save(etcd: Etcd, keys: Keys, state: ClusterState, *, fence: int) -> No
     chunks = [packed[at : at + CHUNK_BYTES] for at in range(0, len(packed), CHUNK_BYTES)]
     for number, chunk in enumerate(chunks):
         await _put(etcd, keys, keys.snapshot_chunk(state.revision, number), chunk, fence=fence)
+        point("snapshot.chunk.written")
     pointer = Pointer(
         revision=state.revision, chunk_count=len(chunks), sha256=digest(packed), schema=_schema()
     )
     await _put(etcd, keys, keys.snapshot_latest, to_json(pointer), fence=fence)
+    point("snapshot.latest.written")
     await _drop_others(etcd, keys, state.revision, fence=fence)
 
 

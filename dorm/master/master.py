@@ -8,6 +8,7 @@ import structlog
 
 from dorm.backoff import Backoff
 from dorm.config import MasterConfig
+from dorm.failpoints import point
 from dorm.keys import Keys
 from dorm.log import snapshots
 from dorm.log.etcd_log import EtcdLog
@@ -148,6 +149,7 @@ class Master:
                 continue
             if snapshot is not None:
                 self._follower.state = snapshot
+                point("master.snapshot.loaded")
             return
 
     async def _lead_in_turn(self) -> None:

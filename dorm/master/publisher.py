@@ -7,6 +7,7 @@ same leader.
 
 from typing import Final
 
+from dorm.failpoints import point
 from dorm.keys import Keys
 from dorm.ports import Compare, Etcd, Get, Put
 from events.codec import from_json, to_json
@@ -80,6 +81,7 @@ class Publisher:
                 raise Fenced(msg)
             msg = "a document moved: an earlier write of this leader landed late"
             raise Unavailable(msg)
+        point("publisher.batch.written")
         stored.update({document.node_id: (document, result.revision) for document, _ in batch})
         self._stored = stored
 

@@ -1,6 +1,7 @@
 """Run a master as a process: wire the ports, serve the API, hand over at a clean stop."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -9,7 +10,7 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dorm import etcd
+from dorm import etcd, failpoints
 from dorm.api.agent_logs import HttpAgentLogs
 from dorm.api.failsafe import answering
 from dorm.api.logs import LogReader
@@ -38,6 +39,7 @@ def run_master(config: MasterConfig) -> int:
     Raises:
         Rejected: The configuration cannot be used.
     """
+    failpoints.arm(os.environ.get(failpoints.VARIABLE, ""))
     return asyncio.run(_run(config))
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 import structlog
 
+from dorm.failpoints import point
 from dorm.master.follower import Follower
 from dorm.master.planning import Planning
 from dorm.master.presence import Presence
@@ -57,7 +58,9 @@ class Term:
         await self._settle()
         if not self._announced:
             election = LeaderElected(master=self._name, epoch=self.epoch)
+            point("term.election.unwritten")
             await self._write((election,), "election")
+            point("term.election.written")
             self._announced = True  # From here on only reading is left, however long it takes.
             await self._follower.wait_for(self._written)
 
@@ -81,6 +84,7 @@ class Term:
                 break
             await self._append(facts, cause)
             self._planning.appended(facts)
+            point("term.facts.appended")
         written = await self._publisher.publish(self._follower.state)
         if written:
             _log.info("documents.published", nodes=list(written), cause=cause)
@@ -123,6 +127,7 @@ class Term:
         for some in _batches(facts):
             await self._write(some, cause)
             await self._follower.wait_for(self._written)
+            point("term.batch.appended")
 
     async def _write(self, facts: Sequence[Event], cause: str) -> None:
         stamp = Stamp(at_ms=self._clock.now_ms(), actor=f"master/{self._name}", cause=cause)

@@ -2,6 +2,7 @@
 
 import structlog
 
+from dorm.failpoints import point
 from dorm.keys import Keys
 from dorm.log import snapshots
 from dorm.log.etcd_log import EtcdLog
@@ -51,9 +52,11 @@ class Upkeep:
         limit = self._segment_events_max
         if await segments.count(current.number, limit=limit) >= limit:
             number = await segments.roll_over(current, fence=self._term.epoch)
+            point("upkeep.segment.opened")
             _log.info("segment.opened", segment=number)
             current = await segments.current()
         state = self._follower.state
         for number in range(state.sealed_segment + 1, current.number):
             seal = await self._event_log.seal(number, previous=self._follower.state.seal)
             await self._term.append_own((seal,), f"segment {number} is closed")
+            point("upkeep.segment.sealed")

@@ -11,6 +11,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from dorm import failpoints
 from dorm.planner import limits
 from dorm.planner.messages import LENGTH, Answer, Receiver, Request, frame
 from events.layouts import LayoutDecided
@@ -30,6 +31,7 @@ def main(arguments: list[str], decide: Decide) -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # Solvers like to print; what they print must not stand between two answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    failpoints.arm(os.environ.get(failpoints.VARIABLE, ""))
     try:
         _serve(sys.stdin.buffer, answers, decide)
     except MemoryError:
@@ -41,6 +43,7 @@ def _serve(requests: BinaryIO, answers: BinaryIO, decide: Decide) -> None:
     while body := _read(requests):  # Ends when the parent closes the pipe.
         begun_s = time.process_time()
         request = msgspec.msgpack.decode(body, type=Request)
+        failpoints.point("planner.request.read")
         limits.allow_cpu_s(request.cpu_s_max)
         decisions, error = _attempt(decide, receiver.state(request), request.policy)
         answer = Answer(
@@ -49,6 +52,7 @@ def _serve(requests: BinaryIO, answers: BinaryIO, decide: Decide) -> None:
             cpu_ms=int((time.process_time() - begun_s) * 1000),
             rss_bytes=limits.rss_bytes(),
         )
+        failpoints.point("planner.answer.unwritten")
         answers.write(frame(answer))
         answers.flush()
 

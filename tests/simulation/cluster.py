@@ -19,6 +19,7 @@ from events.policy import LayoutRules
 from events.units import Resources
 from reconcilers.documents import NodeDocument
 from tests.simulation.checker import Checker
+from tests.simulation.crash_points import CrashPoints
 from tests.simulation.docker import Engine, SimDocker
 from tests.simulation.etcd import NetworkFaults, SimEtcdClient
 from tests.simulation.etcd_store import EtcdStore
@@ -70,6 +71,7 @@ class Cluster:
     Attributes:
         network: How bad the network is now.
         masters: The present process of each master, by name, with the master itself.
+        crash_points: Where processes can be made to crash by name.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Cluster:
         node_ids = [f"n{index}" for index in range(nodes)]
         now = asyncio.get_running_loop().time
         self.checker = Checker(self.keys, self.store, dict.fromkeys(node_ids, CAPACITY), now)
+        self.crash_points = CrashPoints(self.checker.tell)
         self.trainings = Trainings(Random(f"{seed}/trainings"), self.checker)
         self.masters: dict[str, tuple[Process, Master]] = {}
         self.users: list[Process] = []
@@ -250,7 +253,9 @@ class Cluster:
                 rate=1 + self._world.uniform(-DRIFT, DRIFT),
                 skew_ms=self._world.randint(-SKEW_MS_MAX, SKEW_MS_MAX),
             )
-        return Process(f"{name}.{self._starts}", self.seed, self._clocks[name])
+        return Process(
+            f"{name}.{self._starts}", self.seed, self._clocks[name], self.crash_points.passed
+        )
 
     def _log(self, process: Process, etcd: SimEtcdClient) -> EtcdLog:
         return EtcdLog(etcd, self.keys, producer=process.name)

@@ -7,6 +7,7 @@ from random import Random
 from typing import Final
 
 from tests.simulation.cluster import Cluster
+from tests.simulation.crash_points import SIMULATED
 from tests.simulation.etcd import NetworkFaults
 from tests.simulation.etcd_members import IDS
 from tests.simulation.process import Process
@@ -34,6 +35,7 @@ class Chaos:
         self._cluster, self._random = cluster, random
         self.counts: Counter[str] = Counter()
         self._kinds: dict[str, Callable[[], None]] = {
+            "crash at a point": self._crash_at_a_point,
             "master crash": self._master_crash,
             "master pause": self._master_pause,
             "master cut": self._master_cut,
@@ -84,6 +86,7 @@ class Chaos:
             machine.engine.available = True
             machine.disk.full = False
         cluster.trainings.crashing = False
+        cluster.crash_points.disarm()
         cluster.restart_dead()
 
     def _span(self) -> float:
@@ -91,6 +94,11 @@ class Chaos:
 
     def _later(self, action: Callable[[], None]) -> None:
         asyncio.get_running_loop().call_later(self._span(), action)
+
+    def _crash_at_a_point(self) -> None:
+        name = self._random.choice(SIMULATED)
+        self._cluster.crash_points.arm(name, nth=self._random.choice((1, 1, 2, 5)))
+        self._later(self._cluster.restart_dead)
 
     def _master_crash(self) -> None:
         name = self._random.choice(sorted(self._cluster.masters))

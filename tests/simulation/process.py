@@ -1,11 +1,14 @@
 """A process of the simulated cluster: what can be killed, paused, and started again."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
 from random import Random
 from typing import Any, Final
 
 import attrs
+
+from dorm import failpoints
 
 from tests.simulation.etcd_members import IDS
 
@@ -38,11 +41,21 @@ class Process:
     Attributes:
         cut_from: The members of etcd that it cannot reach, while others can.
         alone: It reaches no other process of Dorm either.
+        context: Every task of the process runs in it, so it passes fail points by itself.
     """
 
-    def __init__(self, name: str, seed: int, clock: MachineClock = MachineClock()) -> None:
-        """Describe the process; `spawn` starts it."""
+    def __init__(
+        self,
+        name: str,
+        seed: int,
+        clock: MachineClock = MachineClock(),
+        passed: Callable[["Process", str], None] | None = None,
+    ) -> None:
+        """Describe the process; `spawn` starts it. `passed` is told of each fail point."""
         self.name = name
+        self.context = copy_context()
+        if passed is not None:
+            self.context.run(failpoints.install, lambda point: passed(self, point))
         self.cut_from: frozenset[int] = frozenset()
         self.alone = False
         self.random = Random(f"{seed}/{name}")
@@ -78,7 +91,9 @@ class Process:
 
     def spawn(self, program: Coroutine[Any, Any, None]) -> None:
         """Run the program."""
-        self._task = asyncio.get_running_loop().create_task(program, name=self.name)
+        self._task = asyncio.get_running_loop().create_task(
+            program, name=self.name, context=self.context
+        )
 
     def kill(self) -> None:
         """End the process as SIGKILL does."""
@@ -95,14 +110,17 @@ class Process:
         """Let a paused process go on."""
         self._go.set()
 
-    async def gate(self) -> None:
-        """Wait while paused, go no further once killed."""
+    def check(self) -> None:
+        """Go no further once killed."""
         if self._killed:
             raise asyncio.CancelledError
+
+    async def gate(self) -> None:
+        """Wait while paused, go no further once killed."""
+        self.check()
         if not self._go.is_set():
             await self._go.wait()
-            if self._killed:
-                raise asyncio.CancelledError
+            self.check()
 
 
 class SimClock:

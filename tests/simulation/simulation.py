@@ -84,15 +84,21 @@ class Result:
 DIRECTED: Final = Shape(masters=3, nodes=3, apps=0, policy=RULES.policy)
 
 
-def run_script(seed: int, script: Script, *, parts: Parts = SOUND) -> Result:
-    """Run a directed scenario on a sound cluster, then check that all has converged."""
+def run_script(
+    seed: int, script: Script, *, parts: Parts = SOUND, nodes: int = DIRECTED.nodes, started: bool = True
+) -> Result:
+    """Run a directed scenario on a sound cluster, then check that all has converged.
+
+    Unless `started`, the script starts masters and agents itself.
+    """
 
     async def scenario(cluster: Cluster, _: Chaos) -> None:
-        cluster.start()
+        if started:
+            cluster.start()
         await script(cluster)
         await converge(cluster)
 
-    return _run(seed, scenario, parts, DIRECTED)
+    return _run(seed, scenario, parts, attrs.evolve(DIRECTED, nodes=nodes))
 
 
 def run_seed(seed: int, *, parts: Parts = SOUND) -> Result:
