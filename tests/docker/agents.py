@@ -1,6 +1,7 @@
 """A node with a real agent process, on a real engine and a real etcd."""
 
 import asyncio
+import os
 import subprocess
 import sys
 import time
@@ -8,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import pytest
 
+from dorm import failpoints
 from dorm.etcd import EtcdClient, connect
 from dorm.keys import Keys
 from dorm.local.etcd_process import EtcdCluster
@@ -38,8 +41,8 @@ class Node:
         self._process: subprocess.Popen[bytes] | None = None
         self._output = tmp_path / "agent.log"
 
-    def start(self) -> None:
-        """Start the agent, anew if there was one."""
+    def start(self, *, failpoint: str = "") -> None:
+        """Start the agent, anew if there was one; `failpoint` says where it is to fail."""
         command = [
             *(sys.executable, "-m", "dorm", "agent", "--node", NODE),
             *("--etcd", ",".join(self._etcd.endpoints), "--cluster", self.desk.cluster),
@@ -49,13 +52,22 @@ class Node:
             "--log-json",
         ]
         with self._output.open("ab") as output:
-            self._process = subprocess.Popen(command, stderr=output)
+            environment = {**os.environ, failpoints.VARIABLE: failpoint}
+            self._process = subprocess.Popen(command, stderr=output, env=environment)
 
     def kill(self) -> None:
         """End the agent as a crash does."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+
+    def died(self) -> int:
+        """Wait until the agent has died by itself; returns its exit code."""
+        assert self._process is not None
+        try:
+            return self._process.wait(UP_S)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"the agent lives: {self._output.read_text()[-3000:]}")
 
     def stop(self) -> int:
         """End the agent as its operator does; returns its exit code."""
