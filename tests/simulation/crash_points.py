@@ -23,11 +23,13 @@ class _Armed:
     Attributes:
         process: The beginning of the names of those that may crash; empty for all.
         left: Passes until then.
+        gap: Passes from this crash to the next one; 0 for no other.
     """
 
     name: str
     process: str
     left: int
+    gap: int = 0
 
 
 class CrashPoints:
@@ -50,6 +52,11 @@ class CrashPoints:
         assert name in SIMULATED, f"{name} is no fail point of the simulation"
         self._armed.append(_Armed(name, process, nth))
 
+    def arm_often(self, name: str, *, process: str = "") -> None:
+        """Kill at the first pass, at the second, fourth, seventh: ever later, so work goes on."""
+        self.arm(name, process=process)
+        self._armed[-1].gap = 1
+
     def disarm(self) -> None:
         """Let everyone live."""
         self._armed.clear()
@@ -64,7 +71,10 @@ class CrashPoints:
             if armed.name == name and process.name.startswith(armed.process):
                 armed.left -= 1
                 if armed.left == 0:
-                    self._armed.remove(armed)
+                    if armed.gap:
+                        armed.left, armed.gap = armed.gap, armed.gap + 1
+                    else:
+                        self._armed.remove(armed)
                     self._crash(process, name)
 
     def _crash(self, process: Process, name: str) -> None:
