@@ -12,6 +12,10 @@ from events.text import brief
 RETRY_AFTER_S: Final = 1
 
 
+class TooLarge(Rejected):
+    """The body is larger than any request needs; it was not read to its end."""
+
+
 def shape(error: Rejected) -> dict[str, Any]:
     """Return a refusal as JSON-shaped Python."""
     return {
@@ -32,11 +36,10 @@ def answer(error: Rejected, status: int) -> JSONResponse:
 
 
 async def on_rejected(_: Request, error: Exception) -> Response:
-    """Answer 404, 409 or 400."""
+    """Answer 404, 409, 413 or 400."""
     assert isinstance(error, Rejected)
-    if isinstance(error, NotFound):
-        return answer(error, 404)
-    return answer(error, 409 if isinstance(error, Conflict) else 400)
+    kinds = ((NotFound, 404), (Conflict, 409), (TooLarge, 413))
+    return answer(error, next((status for kind, status in kinds if isinstance(error, kind)), 400))
 
 
 async def on_unavailable(_: Request, error: Exception) -> Response:
@@ -49,6 +52,13 @@ async def on_unavailable(_: Request, error: Exception) -> Response:
     response = answer(refusal, 503)
     response.headers["Retry-After"] = str(RETRY_AFTER_S)
     return response
+
+
+async def on_failure(_: Request, error: Exception) -> Response:
+    """Answer 500 for what nobody foresaw, and for a log that cannot be trusted."""
+    what = str(error) if isinstance(error, DormError) else "an error of Dorm itself"
+    rule = f"this master cannot answer: {brief(what)}"
+    return answer(Rejected(rule, hint="its own log has the details; ask another master"), 500)
 
 
 async def on_http(request: Request, error: Exception) -> Response:
@@ -66,4 +76,5 @@ HANDLERS: Final = {
     Unavailable: on_unavailable,
     404: on_http,
     405: on_http,
+    Exception: on_failure,
 }

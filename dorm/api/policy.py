@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import attrs
 
-from dorm.api.shapes import Shape
+from dorm.api.answers import Policy
 from dorm.spec.parse import CONTAINERS_MAX
 from dorm.spec.units import DURATION_MS_MAX
 from events.codec import to_plain
@@ -18,21 +18,21 @@ PRICE_MAX: Final = 1_000_000
 
 Bounds = tuple[float, float]
 
-_FACTORS: Final[Mapping[str, Bounds]] = {
+FACTORS: Final[Mapping[str, Bounds]] = {
     "loss_factor": (0, 1),
     "touch_factor": (0, 1),
     "shortfall_price": (0, PRICE_MAX),
 }
-_COUNTS: Final[Mapping[str, Bounds]] = {
+COUNTS: Final[Mapping[str, Bounds]] = {
     "horizon_ms": (1, DURATION_MS_MAX),
     "min_run_ms": (0, DURATION_MS_MAX),
     "gang_wait_ms": (0, DURATION_MS_MAX),
     "static_containers": (1, CONTAINERS_MAX),
 }
-_FIELDS: Final = ("policy", *_FACTORS, *_COUNTS)
+_FIELDS: Final = ("policy", *FACTORS, *COUNTS)
 
 
-def page(state: ClusterState) -> Shape:
+def page(state: ClusterState) -> Policy:
     """Return the rules in force, and how good the newest decision is."""
     last = state.last_decision
     return {
@@ -67,8 +67,8 @@ def _checked(name: str, value: object, usual: object) -> Any:  # noqa: ANN401 - 
             rule = f"must be one of {', '.join(POLICIES)}"
             raise _refused(name, value, rule, f"the usual one is {usual}")
         return value
-    is_count = name in _COUNTS
-    low, high = _COUNTS[name] if is_count else _FACTORS[name]
+    is_count = name in COUNTS
+    low, high = COUNTS[name] if is_count else FACTORS[name]
     kind = int if is_count else int | float
     is_number = isinstance(value, kind) and not isinstance(value, bool)
     # A comparison with NaN is false, so that is refused too.

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from dorm.api import faults, idempotency
+from dorm.api import faults, idempotency, openapi
 from dorm.api.changes import Change
 from dorm.api.logs import Choice, LogReader
 from dorm.api.lookup import find_app
@@ -49,6 +49,7 @@ def build(service: Service, logs: LogReader) -> Starlette:
             Route("/v1/events", routes.events, methods=["GET"]),
             Route("/v1/status", routes.status, methods=["GET"]),
             Route("/v1/state", routes.state, methods=["GET"]),
+            Route("/openapi.json", routes.openapi, methods=["GET"]),
         ],
         exception_handlers=faults.HANDLERS,
     )
@@ -148,6 +149,10 @@ class Routes:
         """GET /v1/state: the bytes whose sha256 is the state hash."""
         return Response(self._service.state_bytes(), media_type=_JSON_TYPE)
 
+    async def openapi(self, _: Request) -> Response:
+        """GET /openapi.json: these routes, for programs that write clients and tests."""
+        return JSONResponse(openapi.document())
+
 
 class _Stream(StreamingResponse):
     """Lines as they come; their source is closed at once when the user goes away."""
@@ -165,6 +170,9 @@ class _Stream(StreamingResponse):
 async def _body(request: Request) -> bytes:
     """Return the body, and stop reading one that is too large."""
     body = bytearray()
+    announced = request.headers.get("content-length", "0")
+    if announced.isascii() and announced.isdigit() and int(announced[:20]) > DOCUMENT_BYTES_MAX:
+        raise _too_large()
     try:
         async for chunk in request.stream():
             body += chunk
@@ -173,9 +181,14 @@ async def _body(request: Request) -> bytes:
     except ClientDisconnect as error:
         raise Rejected("ended before it was complete", field="body") from error
     if len(body) > DOCUMENT_BYTES_MAX:
-        rule = f"is larger than {DOCUMENT_BYTES_MAX} bytes"
-        raise Rejected(rule, field="body", hint="keep data and scripts in the image or on a mount")
+        raise _too_large()
     return bytes(body)
+
+
+def _too_large() -> faults.TooLarge:
+    rule = f"is larger than {DOCUMENT_BYTES_MAX} bytes"
+    hint = "keep data and scripts in the image or on a mount"
+    return faults.TooLarge(rule, field="body", hint=hint)
 
 
 def _key(request: Request) -> str:

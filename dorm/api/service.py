@@ -10,9 +10,9 @@ from typing import Final
 import attrs
 
 from dorm.api import policy, shapes
+from dorm.api.answers import AppPage, AppRow, Events, NodeRow, Policy, Status, Why
 from dorm.api.changes import Change, app_changed
 from dorm.api.lookup import find_app, find_node
-from dorm.api.shapes import Shape
 from dorm.api.view import View
 from dorm.failpoints import point
 from dorm.ports import Clock, Randomness
@@ -23,7 +23,6 @@ from events.apps import (
     AppUnquarantined,
 )
 from events.catalog import Event
-from events.codec import to_plain
 from events.errors import Conflict, Corrupt
 from events.log import EventLog, Receipt
 from events.nodes import NodeForgotten
@@ -156,34 +155,42 @@ class Service:
 
     # Reads
 
-    def apps(self, *, finished: bool) -> list[Shape]:
+    def apps(self, *, finished: bool) -> list[AppRow]:
         """Return the unfinished applications, and the finished ones too when asked."""
         state, statuses = self.view.state(), self.view.statuses()
         wanted = (*(state.finished.values() if finished else ()), *state.apps.values())
         rows = [shapes.app_row(app, statuses) for app in wanted]
         return sorted(rows, key=lambda row: (row["submitted_revision"], row["id"]))
 
-    def app(self, wanted: str) -> Shape:
+    def app(self, wanted: str) -> AppPage:
         """Return everything about one application."""
         return shapes.app_page(find_app(self.view.state(), wanted), self.view.statuses())
 
-    def why(self, wanted: str) -> Shape:
+    def why(self, wanted: str) -> Why:
         """Return why the application is in the phase it is in, with numbers and a way out."""
         state = self.view.state()
         app = find_app(state, wanted)
-        reason = to_plain(pending.explain(state, app.app_id))
-        return {"id": app.app_id, "phase": app.phase, "revision": state.revision, **reason}
+        reason = pending.explain(state, app.app_id)
+        return {
+            "id": app.app_id,
+            "phase": app.phase,
+            "revision": state.revision,
+            "code": reason.code,
+            "message": reason.message,
+            "hint": reason.hint,
+            "numbers": dict(reason.numbers),
+        }
 
-    def nodes(self) -> list[Shape]:
+    def nodes(self) -> list[NodeRow]:
         """Return every node that is not forgotten."""
         state, statuses = self.view.state(), self.view.statuses()
         return [shapes.node_row(node, state, statuses) for _, node in sorted(state.nodes.items())]
 
-    def policy(self) -> Shape:
+    def policy(self) -> Policy:
         """Return the rules of layouts, and how good the newest decision is."""
         return policy.page(self.view.state())
 
-    async def events(self, *, after: int, limit: int) -> Shape:
+    async def events(self, *, after: int, limit: int) -> Events:
         """Return the events behind revision `after`; read on from `next`.
 
         A revision's events are never split over pages, so a page may exceed `limit` by some.
@@ -207,7 +214,7 @@ class Service:
             "at_end": page.at_end and not cut,
         }
 
-    def status(self) -> Shape:
+    def status(self) -> Status:
         """Return how the cluster and this master are."""
         state = self.view.state()
         return {

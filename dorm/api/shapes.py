@@ -1,9 +1,18 @@
-"""States to the JSON that the API answers with. docs/api.md describes these shapes."""
+"""States to the JSON that the API answers with. `dorm.api.answers` has these shapes."""
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+from dorm.api.answers import (
+    Amounts,
+    AppPage,
+    AppRow,
+    ContainerRow,
+    EventRow,
+    NodeRow,
+    Summary,
+)
 from dorm.spec import to_plain as spec_to_plain
 from dorm.status import NodeStatus, Progress
 from events.catalog import KIND_OF
@@ -18,7 +27,7 @@ Shape = dict[str, Any]
 Statuses = Mapping[str, NodeStatus]
 
 
-def app_row(app: App, statuses: Statuses) -> Shape:
+def app_row(app: App, statuses: Statuses) -> AppRow:
     """Return what a list of applications shows of one."""
     running = app.generation
     progress = progress_of(app, statuses)
@@ -45,7 +54,7 @@ def app_row(app: App, statuses: Statuses) -> Shape:
     }
 
 
-def app_page(app: App, statuses: Statuses) -> Shape:
+def app_page(app: App, statuses: Statuses) -> AppPage:
     """Return everything about one application; `spec` can be submitted again."""
     running = app.generation
     return {
@@ -66,7 +75,7 @@ def app_page(app: App, statuses: Statuses) -> Shape:
     }
 
 
-def _containers(running: Generation) -> list[Shape]:
+def _containers(running: Generation) -> list[ContainerRow]:
     return [
         {
             "rank": member.rank,
@@ -80,7 +89,7 @@ def _containers(running: Generation) -> list[Shape]:
     ]
 
 
-def _container_state(running: Generation, rank: int) -> str:
+def _container_state(running: Generation, rank: int) -> Literal["starting", "running", "exited"]:
     if rank in running.exits:
         return "exited"
     return "running" if rank in running.started else "starting"
@@ -94,7 +103,7 @@ def progress_of(app: App, statuses: Statuses) -> Progress | None:
     return max(told, key=lambda progress: (progress.generation, progress.step), default=None)
 
 
-def node_row(node: Node, state: ClusterState, statuses: Statuses) -> Shape:
+def node_row(node: Node, state: ClusterState, statuses: Statuses) -> NodeRow:
     """Return what a list of nodes shows of one."""
     here = [app for app, member in live_members(state) if member.node_id == node.node_id]
     used, capacity = total_of(app.demand for app in here), node.report.capacity
@@ -116,7 +125,7 @@ def node_row(node: Node, state: ClusterState, statuses: Statuses) -> Shape:
     }
 
 
-def cluster_summary(state: ClusterState) -> Shape:
+def cluster_summary(state: ClusterState) -> Summary:
     """Return what the whole cluster has, uses and runs. A lost node's capacity does not count."""
     ready = [node for node in state.nodes.values() if not node.lost]
     ids = {node.node_id for node in ready}
@@ -132,7 +141,7 @@ def cluster_summary(state: ClusterState) -> Shape:
     }
 
 
-def resources(amount: Resources) -> Shape:
+def resources(amount: Resources) -> Amounts:
     """Return an amount with its units in the names."""
     return {
         "cpu_milli": amount.cpu_milli,
@@ -141,7 +150,7 @@ def resources(amount: Resources) -> Shape:
     }
 
 
-def event_row(recorded: Recorded) -> Shape:
+def event_row(recorded: Recorded) -> EventRow:
     """Return one event, and the sentence that tells it."""
     return {
         "revision": recorded.revision,

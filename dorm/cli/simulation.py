@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from dorm.cli.output import Output
-from dorm.cli.version import dorm_version
+from dorm.version import dorm_version
 from dorm.simulate.clusters import amounts, read_cluster
 from dorm.simulate.experiment import Experiment, Source, simulate
 from dorm.simulate.report import terminal_table, write

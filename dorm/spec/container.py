@@ -12,6 +12,7 @@ from events.units import Resources
 GPUS_MAX: Final = 64
 PIDS_MAX: Final = 4_194_304  # the kernel's own limit, PID_MAX_LIMIT
 PIDS_DEFAULT: Final = 1024
+ENV_MAX: Final = 512
 
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _COMMAND_HINT: Final = 'write a list: ["python", "train.py"]'
@@ -58,6 +59,10 @@ def _command(run: Fields, name: str) -> tuple[str, ...] | None:
 def read_env(top: Fields) -> Mapping[str, str] | None:
     """Return the environment. Names that begin with DORM_ are Dorm's own."""
     entries = top.entries("env", hint=_ENV_HINT)
+    if len(entries) > ENV_MAX:
+        rule = f"has {len(entries)} variables, more than {ENV_MAX}"
+        top.fault("env", rule, hint="put them into a file of the image", value="")
+        return None
     good = [_check_env(top, name, value) for name, value in entries.items()]
     return {name: str(value) for name, value in entries.items()} if all(good) else None
 

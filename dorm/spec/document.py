@@ -18,7 +18,7 @@ from dorm.spec.faults import shown
 from events.errors import Rejected
 
 DOCUMENT_BYTES_MAX: Final = 64 * 1024
-DEPTH_MAX: Final = 16
+DEPTH_MAX: Final = 8  # the deepest field lies three levels down
 
 _WORDS: Final = {"": None, "~": None, "null": None, "true": True, "false": False}
 _INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})", re.ASCII)

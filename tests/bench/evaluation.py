@@ -21,7 +21,7 @@ from typing import Final
 
 import attrs
 
-from dorm.cli.version import dorm_version
+from dorm.version import dorm_version
 from dorm.simulate.clusters import read_cluster
 from dorm.simulate.experiment import Experiment, Source, simulate
 from dorm.simulate.report import markdown_table

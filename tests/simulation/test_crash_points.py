@@ -21,6 +21,7 @@ MANY = 110  # more than one append, and more nodes than one write of documents, 
 MANY_NODES = 45
 RESTART_S = 1.5
 LOOK_S = 0.5
+DAY_S_MAX = 600.0
 
 OF_BOTH = ("log.append.unwritten", "log.append.written")  # agents and masters have a log
 DIRECTED = ("leader.resign.deleted", "master.snapshot.loaded")  # rare; each has a test of its own
@@ -148,7 +149,11 @@ async def _day(cluster: Cluster) -> None:
             ),
         ),
     )
-    while any(user.alive for user in cluster.users) or cluster.checker.state.apps:  # noqa: ASYNC110 - many things end it
+    end = asyncio.get_running_loop().time() + DAY_S_MAX
+    while any(user.alive for user in cluster.users) or cluster.checker.state.apps:
+        if asyncio.get_running_loop().time() > end:
+            cluster.checker.require(holds=False, sentence="I7 the day has no end")
+            return
         await asyncio.sleep(LOOK_S)
 
 

@@ -62,7 +62,7 @@ MALFORMED_FORMS: Final = (
         a_text(weight="!!float 1"),
         "document: uses the tag tag:yaml.org,2002:float at line 5 (leave the tag out)",
     ),
-    ("document.deep", "[" * 40, "document: is nested deeper than 16 levels (no field needs that)"),
+    ("document.deep", "[" * 40, "document: is nested deeper than 8 levels (no field needs that)"),
     (
         "document.complex_key",
         "? [a, b]\n: c\n",

@@ -1,0 +1,219 @@
+"""What the API answers, field by field. `dorm.api.openapi` publishes these types as schemas.
+
+mypy holds `dorm.api.shapes` to them; a test holds every answer to what is published. Fields may be
+added, and are never renamed.
+"""
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+from dorm.status import Progress
+from events.nodes import Device
+from events.policy import LayoutRules
+from events.state import Backoff, Exit, LastDecision, Outcome, Stop
+from reconcilers.reasons import ReasonCode
+
+
+class Fault(TypedDict):
+    """One thing that is wrong with a request: where, what was given, the rule and the way out."""
+
+    field: str
+    value: str
+    rule: str
+    hint: str
+    message: str
+
+
+class Refusal(Fault):
+    """Why a request was not carried out; `faults` lists all that is wrong with a spec."""
+
+    faults: NotRequired[list[Fault]]
+
+
+class ErrorAnswer(TypedDict):
+    """The shape of every answer that is no success."""
+
+    error: Refusal
+
+
+class Submitted(TypedDict):
+    """The receipt of a submit. `duplicate`: the key was used before, for this very spec."""
+
+    id: str
+    revision: int
+    duplicate: bool
+
+
+class Amounts(TypedDict):
+    """Resources, with their units in the names."""
+
+    cpu_milli: int
+    memory_bytes: int
+    gpu_count: int
+
+
+class AppRow(TypedDict):
+    """What a list of applications shows of one."""
+
+    id: str
+    name: str
+    user: str
+    phase: str
+    size: int
+    granted: int
+    min: int
+    max: int
+    weight: float
+    priority: int
+    quarantine: str
+    generation: int
+    resizes: int
+    failures: int
+    progress: Progress | None
+    checkpoint_step: int | None
+    submitted_at_ms: int
+    submitted_revision: int
+    outcome: Outcome | None
+
+
+class Apps(TypedDict):
+    """All applications."""
+
+    apps: list[AppRow]
+
+
+class SpeedRow(TypedDict):
+    """What was trained with that many containers."""
+
+    containers: int
+    steps: int
+    ms: int
+
+
+class ContainerRow(TypedDict):
+    """One container of the generation that is there now."""
+
+    rank: int
+    node: str
+    port: int
+    devices: list[str]
+    state: Literal["starting", "running", "exited"]
+    exit: Exit | None
+
+
+class AppPage(AppRow):
+    """Everything about one application; `spec` can be submitted again."""
+
+    partition: dict[str, int]
+    target_generation: int
+    decided_reason: str
+    restart_ms: int
+    speeds: list[SpeedRow]
+    stop: Stop | None
+    backoff: Backoff | None
+    cancel_requested: bool
+    containers: list[ContainerRow]
+    spec: dict[str, Any]
+
+
+class Why(TypedDict):
+    """Why an application waits, or has its size."""
+
+    id: str
+    phase: str
+    revision: int
+    code: ReasonCode
+    message: str
+    hint: str
+    numbers: dict[str, int]
+
+
+class NodeRow(TypedDict):
+    """What a list of nodes shows of one."""
+
+    id: str
+    state: Literal["ready", "lost"]
+    address: str
+    network: str
+    capacity: Amounts
+    used: Amounts
+    free: Amounts
+    containers: int
+    apps: list[str]
+    labels: dict[str, str]
+    versions: dict[str, str]
+    devices: list[Device]
+    document_revision: int | None
+
+
+class Nodes(TypedDict):
+    """All nodes that are not forgotten."""
+
+    nodes: list[NodeRow]
+
+
+class Forgotten(TypedDict):
+    """A node that will not come back."""
+
+    id: str
+    forgotten: bool
+
+
+class Policy(TypedDict):
+    """The rules of layouts, and the newest decision by them."""
+
+    rules: LayoutRules
+    last_decision: LastDecision | None
+    quarantined: list[str]
+    revision: int
+
+
+class EventRow(TypedDict):
+    """One event, and the sentence that tells it. What `data` holds depends on `kind`."""
+
+    revision: int
+    segment: int
+    id: str
+    kind: str
+    at_ms: int
+    actor: str
+    cause: str
+    text: str
+    data: dict[str, Any]
+
+
+class Events(TypedDict):
+    """A page of events; go on with `after=next`."""
+
+    events: list[EventRow]
+    next: int
+    at_end: bool
+
+
+class NodeCounts(TypedDict):
+    """How many nodes there are."""
+
+    ready: int
+    lost: int
+
+
+class Summary(TypedDict):
+    """What the whole cluster has, uses and runs. A lost node's capacity does not count."""
+
+    nodes: NodeCounts
+    total: Amounts
+    used: Amounts
+    free: Amounts
+    apps: dict[str, int]
+
+
+class Status(Summary):
+    """How the cluster and this master are."""
+
+    master: str
+    is_leader: bool
+    leader: str
+    epoch: int
+    healthy: bool
+    revision: int
+    state_hash: str
+    ignored: dict[str, int]
