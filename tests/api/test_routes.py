@@ -1,14 +1,20 @@
 """The API over HTTP: what programs rely on."""
 
+import asyncio
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
+from starlette.requests import Request
 
+from dorm.api import faults
+from dorm.api.routes import build
 from dorm.spec import from_yaml, to_plain
 from dorm.status import NodeStatus, Progress
 from events.apps import AppCancelRequested, AppChanged, AppSubmitted, Scale
+from events.errors import Corrupt
 from events.log import MemoryLog
 from events.nodes import NodeForgotten
 from tests.api.world import World, a_ready_node
@@ -103,9 +109,34 @@ def test_a_submit_needs_a_sound_key(http: httpx.Client, key: str) -> None:
 
 def test_a_body_without_end_is_refused_early(http: httpx.Client) -> None:
     """A master that reads whatever comes can be filled up by one request."""
-    error = error_of(submit(http, "x" * 200_000), 400)
+    error = error_of(submit(http, "x" * 200_000), 413)
 
     assert error["field"] == "body"
+
+
+def test_a_body_that_announces_its_size_is_refused_unread(http: httpx.Client) -> None:
+    """Whoever sends 4 GiB is told so before the first byte of them."""
+
+    def never() -> Iterator[bytes]:
+        pytest.fail("the body was read")
+        yield b""
+
+    headers = {"Idempotency-Key": "k", "Content-Length": str(4 << 30)}
+
+    assert error_of(http.post("/v1/apps", content=never(), headers=headers), 413)
+
+
+def test_a_failure_that_nobody_foresaw_has_the_shape_of_every_refusal(world: World) -> None:
+    """A log that cannot be trusted is said so; a bug of Dorm is not told to strangers."""
+    answers = {
+        str(error): asyncio.run(faults.on_failure(Request({"type": "http"}), error))
+        for error in (Corrupt("event 7 is damaged"), ZeroDivisionError("secret"))
+    }
+
+    assert [answer.status_code for answer in answers.values()] == [500, 500]
+    assert b"event 7 is damaged" in answers["event 7 is damaged"].body
+    assert b"secret" not in answers["secret"].body
+    assert Exception in build(world.service, world.logs).exception_handlers
 
 
 def test_an_odd_user_name_is_refused(http: httpx.Client) -> None:

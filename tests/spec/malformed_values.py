@@ -314,6 +314,11 @@ MALFORMED_VALUES: Final = (
         'mounts[1].target: "/data" is the target of an earlier mount too (give each mount a target of its own)',
     ),
     (
+        "env.too_many",
+        a_text(env="{" + ", ".join(f"V{number}: a" for number in range(513)) + "}"),
+        "env: has 513 variables, more than 512 (put them into a file of the image)",
+    ),
+    (
         "mounts.mode",
         a_text(mounts="[{name: data, target: /data, mode: readonly}]"),
         'mounts[0].mode: "readonly" must be one of rw, ro (the usual one is rw)',
