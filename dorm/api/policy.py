@@ -6,6 +6,7 @@ from typing import Any, Final
 import attrs
 
 from dorm.api.answers import Policy
+from dorm.api.numbers import as_whole
 from dorm.spec.parse import CONTAINERS_MAX
 from dorm.spec.units import DURATION_MS_MAX
 from events.codec import to_plain
@@ -70,6 +71,7 @@ def _checked(name: str, value: object, usual: object) -> Any:  # noqa: ANN401 - 
     is_count = name in COUNTS
     low, high = COUNTS[name] if is_count else FACTORS[name]
     kind = int if is_count else int | float
+    value = as_whole(value) if is_count else value
     is_number = isinstance(value, kind) and not isinstance(value, bool)
     # A comparison with NaN is false, so that is refused too.
     if not is_number or not low <= value <= high:  # type: ignore[operator]  # it is a number

@@ -11,6 +11,7 @@ from dorm.api.policy import COUNTS, FACTORS, Bounds
 from dorm.spec.container import ENV_MAX, GPUS_MAX, PIDS_MAX
 from dorm.spec.parse import CONTAINERS_MAX, RETRIES_MAX, WEIGHT_MAX
 from dorm.spec.speed import NODES_MAX, SPEED_MAX
+from dorm.spec.units import CPU_MILLI_MAX
 from events.apps import (
     CHECKPOINT_SIGNALS,
     NAME_LENGTH_MAX,
@@ -50,7 +51,14 @@ def _from_to(bounds: Bounds, kind: str) -> Json:
 
 _TEXT: Final = {"type": "string", "minLength": 1}
 _COMMAND: Final = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-_AMOUNT: Final = {"type": ["string", "number"]}
+_NUMBER: Final = r"\d{1,18}(\.\d{1,18})?"
+_CPU: Final = {
+    "anyOf": [
+        {"type": "number", "minimum": 0.001, "maximum": CPU_MILLI_MAX // 1000},
+        {"type": "string", "pattern": f"^{_NUMBER}m?$"},
+    ]
+}
+_MEMORY: Final = {"type": "string", "pattern": rf"^{_NUMBER}\s*([KMGT]iB|[kMGT]?B)$"}
 _DURATION: Final = {"type": "string", "pattern": r"^(\d+(\.\d+)?(ms|s|m|h))+$"}
 _CONTAINERS: Final = _whole(1, CONTAINERS_MAX)
 
@@ -65,8 +73,8 @@ SPEC: Final = _object(
         "run": _object({"start": _COMMAND, "resume": _COMMAND}, required=("start",)),
         "resources": _object(
             {
-                "cpu": _AMOUNT,
-                "memory": {"type": "string"},
+                "cpu": _CPU,
+                "memory": _MEMORY,
                 "gpu": _whole(0, GPUS_MAX),
                 "pids": _whole(1, PIDS_MAX),
             },

@@ -17,6 +17,7 @@ from dorm.api import faults, idempotency, openapi
 from dorm.api.changes import Change
 from dorm.api.logs import Choice, LogReader
 from dorm.api.lookup import find_app
+from dorm.api.numbers import as_whole
 from dorm.api.service import EVENTS_PER_PAGE_MAX, Service
 from dorm.api.shapes import Shape
 from dorm.spec import from_json_text, from_yaml
@@ -247,7 +248,7 @@ def _change(body: bytes) -> Change:
 
 
 def _json_number(wanted: Shape, name: str, kind: type[Any]) -> Any:  # noqa: ANN401 - int or float
-    value = wanted.get(name)
+    value = wanted.get(name) if kind is float else as_whole(wanted.get(name))
     fits = isinstance(value, int | float if kind is float else int) and value is not True
     if value is None or (fits and value is not False):
         return value

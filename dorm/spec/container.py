@@ -61,7 +61,7 @@ def read_env(top: Fields) -> Mapping[str, str] | None:
     entries = top.entries("env", hint=_ENV_HINT)
     if len(entries) > ENV_MAX:
         rule = f"has {len(entries)} variables, more than {ENV_MAX}"
-        top.fault("env", rule, hint="put them into a file of the image", value="")
+        top.fault("env", rule, hint="put them into a file of the image")
         return None
     good = [_check_env(top, name, value) for name, value in entries.items()]
     return {name: str(value) for name, value in entries.items()} if all(good) else None
