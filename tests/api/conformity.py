@@ -30,7 +30,7 @@ def strict(schema: Any) -> Any:  # noqa: ANN401 - JSON is any of its kinds
 
 
 def faults_of(answer: httpx.Response, method: str, path: str) -> list[str]:
-    """Return how an answer differs from what is published for that route; nothing if it does not."""
+    """Return how an answer differs from what is published for that route; nothing if not at all."""
     responses = document()["paths"][path][method.lower()]["responses"]
     published = responses.get(str(answer.status_code))
     if published is None:
