@@ -35,6 +35,14 @@ sim: python ## Run the seeded simulation only: SEEDS=5000 for more of it, SEED=7
 	@DORM_SIM_SEED=$(SEED) DORM_SIM_SEEDS=$(SEEDS) $(VENV)/python -m pytest -q \
 		$(if $(SEED),tests/simulation/test_simulation.py -k survive,tests/simulation) $(ARGS)
 
+.PHONY: fuzz
+fuzz: python ## Fuzz every reader of bytes for 25 s each, and the API with many requests
+	@for target in event spec_yaml spec_json checkpoint progress document memory; do \
+		printf '\n== %s\n' "$$target"; \
+		$(VENV)/python -m tests.fuzz "$$target" -max_total_time=25 -print_final_stats=1 $(ARGS); \
+	done
+	@DORM_FUZZ_EXAMPLES=300 $(VENV)/python -m pytest -q tests/fuzz
+
 .PHONY: bench
 bench: setup ## Measure speed, next to bare etcd, bare Docker and a MILP in the same run
 	@for part in fold append containers "optimizer --quick"; do \

@@ -23,6 +23,7 @@ from dorm.agent.reporter import Reporter
 from dorm.agent.right import Right
 from dorm.agent.world import World
 from dorm.config import AgentConfig
+from dorm.failpoints import point
 from dorm.ports import Clock, Docker, Etcd, Files, Masters, Randomness, Warden
 from dorm.streams import closing
 from dorm.tenure import TenureRecord
@@ -194,7 +195,9 @@ class Agent:
             except Unavailable as error:
                 _log.warning("agent.clears", node_id=self.node_id, reason=str(error))
             await backoff.wait()
+        point("agent.tenure.cleared")
         await self._begin(tenure, memory)
+        point("agent.tenure.begun")
 
     async def _begin(self, tenure: str, memory: Memory) -> None:
         """Remember a new tenure, in which nothing ran yet."""

@@ -24,6 +24,7 @@ from dorm.agent.registration import Registration
 from dorm.agent.reporter import Reporter
 from dorm.agent.world import World
 from dorm.config import AgentConfig
+from dorm.failpoints import point
 from dorm.keys import Keys
 from dorm.ports import Get, TxnResult
 from dorm.tenure import FAILSAFE_S_MAX, MasterEntry
@@ -103,6 +104,7 @@ class Right:
             await self._attest()
         else:
             if answer is not None:
+                point("agent.right.written")
                 await self._extend(sent_at)
                 await self._learn(answer)
 
@@ -131,6 +133,7 @@ class Right:
         deadline_s = sent_at + self._config.fence_s
         if self._world.warden is not None:
             await self._world.warden.permit(self._tenure, deadline_s)
+            point("agent.right.extended")
         held, self.deadline_s = self.holds, deadline_s
         if not held:
             self.ring()

@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 import structlog
 
+from dorm.failpoints import point
 from dorm.keys import Keys
 from dorm.master.promises import Promises
 from dorm.ports import Clock, Compare, Etcd, KeyValue, Put
@@ -98,6 +99,7 @@ class Presence:
             ],
             [Put(right.key, to_json(ended))],
         )
+        point("master.tenure.ended")
         _log.warning("node.tenure_ended", node_id=node_id, done=result.succeeded)
 
     async def close_tenure(self, node_id: str) -> None:
@@ -115,6 +117,7 @@ class Presence:
             ],
             [Put(right.key, to_json(record))],
         )
+        point("master.tenure.closed")
 
     async def _records(self, silent: list[str]) -> dict[str, TenureRecord]:
         """Return the tenures of silent nodes. Those of the others are in good hands."""

@@ -9,8 +9,10 @@ import tempfile
 
 import atheris
 
-with atheris.instrument_imports(include=["events", "dorm.spec", "dorm.agent", "reconcilers"]):
-    from tests.fuzz.targets import CORPUS, TARGETS
+with atheris.instrument_imports(
+    include=["events", "dorm.spec", "dorm.agent", "reconcilers"], enable_loader_override=False
+):
+    from tests.fuzz.targets import FOLDERS, TARGETS
 
 
 def main(arguments: list[str]) -> None:
@@ -19,7 +21,7 @@ def main(arguments: list[str]) -> None:
     if name not in TARGETS:
         sys.exit(f"usage: python -m tests.fuzz {'|'.join(TARGETS)} [libFuzzer's options]")
     with tempfile.TemporaryDirectory() as found:  # New inputs go there, not into the corpus.
-        atheris.Setup([sys.argv[0], *options, found, str(CORPUS / name)], TARGETS[name])
+        atheris.Setup([sys.argv[0], *options, found, *map(str, FOLDERS[name])], TARGETS[name])
         atheris.Fuzz()
 
 

@@ -4,22 +4,42 @@ A target takes bytes and returns; only errors of `events.errors` may stand in it
 swallows those. To fuzz another reader, add a function to `TARGETS` and a folder to `corpus`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
-from dorm.agent.checkpoints import read_step
+from dorm.agent.checkpoints import newest_step
 from dorm.agent.memory import Remembered
-from dorm.spec import from_json_text, from_plain, from_yaml, render, to_plain
-from events.apps import AppSpec
+from dorm.agent.paths import Paths
+from dorm.agent.progress import read_all
+from dorm.config import AgentConfig, ClusterConfig, MountSource
+from dorm.spec import SpecFaults, from_json_text, from_plain, from_yaml, render, to_plain
+from dorm.status import NodeStatus
+from events.apps import AppSpec, Mount
 from events.codec import decode, encode, from_json, to_json
 from events.errors import Corrupt, Rejected
 from events.fold import fold
+from events.generations import ContainerExited
 from events.snapshot import dump, restore
 from events.story import sentence
+from events.units import Resources
 from reconcilers.documents import NodeDocument
+from tests.agent.desk import wanted
+from tests.builders import container_exited
+from tests.simulation.files import Disk, SimFiles
+from tests.simulation.process import Process
 
 CORPUS: Final = Path(__file__).parent / "corpus"
+GOLDEN: Final = Path(__file__).parents[1] / "golden"
+WANTED: Final = wanted(mounts=(Mount(name="shared", target="/data"),), checkpoint_path="/data/a")
+CONFIG: Final = AgentConfig(
+    node_id="n1",
+    cluster=ClusterConfig(),
+    capacity=Resources(cpu_milli=1, memory_bytes=1),
+    mounts={"shared": MountSource(path="/srv")},
+)
+
+T = TypeVar("T")
 
 Target = Callable[[bytes], None]
 
@@ -48,8 +68,17 @@ def spec_json(raw: bytes) -> None:
 
 def checkpoint(raw: bytes) -> None:
     """The `checkpoint.json` of a training: a step that an event can hold, or none."""
-    step = read_step(raw)
-    assert step is None or isinstance(step, int)
+    step = _run(newest_step(_OneFile(raw), WANTED, CONFIG))
+    exited = container_exited(checkpoint_step=step)
+    assert from_json(to_json(exited), ContainerExited) == exited
+
+
+def progress(raw: bytes) -> None:
+    """The `progress.json` of a training: figures that a status can hold, or none."""
+    orders = NodeDocument(node_id="n1", revision=1, containers=(WANTED,))
+    found = _run(read_all(_OneFile(raw), Paths("/state"), orders))
+    status = NodeStatus(node_id="n1", incarnation="i", progress=found)
+    assert from_json(to_json(status), NodeStatus) == status
 
 
 def document(raw: bytes) -> None:
@@ -67,21 +96,60 @@ TARGETS: Final[Mapping[str, Target]] = {
     "spec_yaml": spec_yaml,
     "spec_json": spec_json,
     "checkpoint": checkpoint,
+    "progress": progress,
     "document": document,
     "memory": memory,
 }
 
 
-def seeds(name: str) -> dict[str, bytes]:
-    """Return the corpus of a target, by file name."""
-    return {path.name: path.read_bytes() for path in sorted((CORPUS / name).iterdir())}
+FOLDERS: Final[Mapping[str, tuple[Path, ...]]] = {
+    name: (CORPUS / name, *((GOLDEN,) if name == "event" else ())) for name in TARGETS
+}
+"""Where the seeds of each target lie; every event that was ever stored is one."""
+
+
+def seeds(name: str) -> tuple[Path, ...]:
+    """Return the files that a target begins with."""
+    return tuple(
+        path
+        for folder in FOLDERS[name]
+        for path in sorted(folder.iterdir())
+        if path.suffix not in {".py", ".pyc"} and path.is_file()
+    )
+
+
+class _OneFile(SimFiles):
+    """A disk on which every file has the same content."""
+
+    def __init__(self, raw: bytes) -> None:
+        super().__init__(Disk({}), Process("fuzz", 0))
+        self._raw = raw
+
+    async def read(self, path: str) -> bytes | None:
+        """See `Files`."""
+        del path
+        return self._raw
+
+
+def _run(reading: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that waits for nothing."""
+    try:
+        reading.send(None)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    raise AssertionError("it waits for something")
 
 
 def _spec(read: Callable[[bytes], AppSpec], raw: bytes) -> None:
+    faults: tuple[Rejected, ...] = ()
+    spec = None
     try:
         spec = read(raw)
-    except Rejected as error:
-        assert str(error).isprintable(), "a terminal would obey it"
+    except SpecFaults as error:
+        faults = error.faults
+    assert all(str(fault).isprintable() for fault in faults), "a terminal would obey it"
+    if spec is None:
         return
     assert from_yaml(render(spec)) == spec
     assert from_plain(to_plain(spec)) == spec

@@ -9,7 +9,6 @@ from typing import Any, Final
 import attrs
 
 from dorm import failpoints
-
 from tests.simulation.etcd_members import IDS
 
 EPOCH_MS: Final = 1_700_000_000_000

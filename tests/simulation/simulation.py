@@ -85,7 +85,12 @@ DIRECTED: Final = Shape(masters=3, nodes=3, apps=0, policy=RULES.policy)
 
 
 def run_script(
-    seed: int, script: Script, *, parts: Parts = SOUND, nodes: int = DIRECTED.nodes, started: bool = True
+    seed: int,
+    script: Script,
+    *,
+    parts: Parts = SOUND,
+    nodes: int = DIRECTED.nodes,
+    started: bool = True,
 ) -> Result:
     """Run a directed scenario on a sound cluster, then check that all has converged.
 

@@ -9,10 +9,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from events.apps import AppCancelled, Scale
+from events.nodes import NodeFenced
 from tests.simulation.cluster import Cluster
 from tests.simulation.crash_points import SIMULATED
 from tests.simulation.docker import MISSING_IMAGE
-from tests.simulation.script import an_errand, sound, until
+from tests.simulation.script import all_running, an_errand, sound, until
 from tests.simulation.simulation import run_script
 from tests.simulation.training import Program
 from tests.simulation.users import Errand
@@ -24,7 +25,8 @@ LOOK_S = 0.5
 DAY_S_MAX = 600.0
 
 OF_BOTH = ("log.append.unwritten", "log.append.written")  # agents and masters have a log
-DIRECTED = ("leader.resign.deleted", "master.snapshot.loaded")  # rare; each has a test of its own
+OF_TENURES = ("master.tenure.ended", "master.tenure.closed")  # a node must be cut off for them
+DIRECTED = ("leader.resign.deleted", "master.snapshot.loaded", *OF_TENURES)  # tests of their own
 CASES = [
     (name, process)
     for name in SIMULATED
@@ -43,6 +45,29 @@ def test_a_process_that_dies_there_is_started_again_and_nothing_is_lost(
         cluster.crash_points.arm_often(name, process=process)
         await _day(cluster)
         assert set(cluster.crash_points.crashed) == {name}, sorted(cluster.crash_points.passes)
+
+    sound(run_script(1, _supervised(script)))
+
+
+@pytest.mark.parametrize("name", [*OF_TENURES, "agent.tenure.cleared", "agent.tenure.begun"])
+def test_a_node_that_is_cut_off_is_fenced_off_and_comes_back_whoever_dies_meanwhile(
+    name: str,
+) -> None:
+    """The end of a tenure takes several steps, on both sides, and each may be the last of one."""
+
+    async def script(cluster: Cluster) -> None:
+        cluster.crash_points.arm_often(name)
+        cluster.start_user("ann", (an_errand(steps=600),))
+        await all_running(cluster)
+        process = cluster.machines["n0"].process
+        process.cut_off()
+        await until(
+            cluster,
+            lambda: any(isinstance(one.event, NodeFenced) for one in cluster.checker.recorded),
+        )
+        process.join()
+        await until(cluster, lambda: not cluster.checker.state.nodes["n0"].lost)
+        assert set(cluster.crash_points.crashed) == {name}
 
     sound(run_script(1, _supervised(script)))
 
