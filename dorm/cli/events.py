@@ -23,6 +23,7 @@ from events.fold import apply
 from events.recorded import Recorded
 from events.snapshot import dump
 from events.state import ClusterState
+from events.text import one_line
 
 EXIT_CORRUPT: Final = EXIT_CONFLICT
 
@@ -94,7 +95,7 @@ def replay(source: Source, *, until: int | None, at: str | None, output: str) ->
     state = ClusterState()
     for recorded in telling.until(source.events(), revision=until, at_ms=at_ms):
         if output == "timeline":
-            click.echo(telling.line(recorded))
+            click.echo(one_line(telling.line(recorded)))
         state = apply(state, recorded)
     if output == "json":
         click.echo(dump(state))
@@ -181,16 +182,16 @@ def _print_report(report: Report) -> None:
     click.echo(f"segments sealed: {report.sealed_segment + 1}; newest seal {report.seal or 'none'}")
     click.echo(f"state {report.state_hash}")
     for note in report.notes:
-        click.echo(f"note: {note}")
+        click.echo(one_line(f"note: {note}"))
     for problem in report.problems:
-        click.echo(f"PROBLEM: {problem}")
+        click.echo(one_line(f"PROBLEM: {problem}"))
     count = len(report.problems)
     click.echo("the history is sound" if not count else f"the history has {count} problems")
 
 
 def _print(history: Iterable[Recorded]) -> None:
     for recorded in history:
-        click.echo(telling.line(recorded))
+        click.echo(one_line(telling.line(recorded)))
 
 
 def _time(text: str) -> int:

@@ -45,15 +45,15 @@ class Output:
 
     def json(self, value: Any) -> None:  # noqa: ANN401 - JSON is any of its kinds
         """Print one JSON document, readable and always in the same order."""
-        click.echo(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False))
+        click.echo(_escaped(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)))
 
     def json_line(self, value: Any) -> None:  # noqa: ANN401 - JSON is any of its kinds
         """Print one JSON document on one line, for streams."""
-        click.echo(json.dumps(value, sort_keys=True, ensure_ascii=False))
+        click.echo(_escaped(json.dumps(value, sort_keys=True, ensure_ascii=False)))
 
     def say(self, text: str) -> None:
         """Print a sentence."""
-        self.print(Text(text))
+        self.print(Text("\n".join(one_line(line) for line in text.split("\n"))))
 
     def print(self, *parts: RenderableType) -> None:
         """Print what rich can draw, without spaces at the ends of lines."""
@@ -62,6 +62,19 @@ class Output:
                 self.console.print(part)
         for line in capture.get().rstrip("\n").split("\n"):
             click.echo(line.rstrip())
+
+
+def _escaped(text: str) -> str:
+    """Return the same JSON without a letter that a terminal would obey, or could not print."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else _escape(letter) for letter in text
+    )
+
+
+def _escape(letter: str) -> str:
+    return "\\u007f" if letter == "\x7f" else json.dumps(letter)[1:-1]
 
 
 def table(

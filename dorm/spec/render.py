@@ -12,7 +12,12 @@ from events.apps import AppSpec, SpeedPoint
 
 def render(spec: AppSpec) -> str:
     """Return the spec as YAML, every field written out; parsing it gives the same spec."""
-    return yaml.dump(to_plain(spec), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    text = yaml.dump(to_plain(spec), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    # PyYAML leaves marks as they are that turn a terminal's text around; they stand in quotes.
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else f"\\U{ord(letter):08x}"
+        for letter in text
+    )
 
 
 def to_plain(spec: AppSpec) -> dict[str, Any]:
