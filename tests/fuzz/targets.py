@@ -158,7 +158,7 @@ def _spec(read: Callable[[bytes], AppSpec], raw: bytes) -> None:
 
 def _document(kind: type, raw: bytes) -> None:
     try:
-        value = from_json(raw, kind)
+        value: Any = from_json(raw, kind)
     except Corrupt:
         return
     assert from_json(to_json(value), kind) == value
