@@ -15,6 +15,7 @@ from dorm.spec.units import CPU_MILLI_MAX
 from events.apps import (
     CHECKPOINT_SIGNALS,
     NAME_LENGTH_MAX,
+    ON_DISCONNECT,
     PRIORITY_MAX,
     PRIORITY_MIN,
     SPEED_POINTS_MAX,
@@ -83,6 +84,7 @@ SPEC: Final = _object(
         "scale": _object({"min": _CONTAINERS, "max": _CONTAINERS}),
         "weight": _above_0(WEIGHT_MAX),
         "priority": _whole(PRIORITY_MIN, PRIORITY_MAX),
+        "onDisconnect": {"type": "string", "enum": list(ON_DISCONNECT)},
         "speed": {
             "anyOf": [
                 {

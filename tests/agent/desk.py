@@ -15,6 +15,7 @@ from dorm.ports.etcd import Compare, Put
 from events.catalog import Event
 from events.codec import to_json
 from events.errors import NotFound, Rejected, Unavailable
+from events.generations import ContainerExited
 from events.log import MemoryLog
 from events.recorded import Stamp
 from events.units import Resources
@@ -282,3 +283,9 @@ def _short(event: object) -> str:
         words.append(container_name(event.app_id, event.generation, event.rank))  # type: ignore[attr-defined]
         words.append(event.reason)  # type: ignore[attr-defined]
     return " ".join(words)
+
+
+def exits(desk: Desk) -> list[ContainerExited]:
+    """Return the exits in the log."""
+    found = [recorded.event for recorded in desk.log.recorded]
+    return [event for event in found if isinstance(event, ContainerExited)]

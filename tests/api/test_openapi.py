@@ -115,6 +115,7 @@ FULL: Final[dict[str, Any]] = {
     "scale": {"min": 1, "max": 2},
     "weight": 2,
     "priority": -1,
+    "onDisconnect": "keep",
     "speed": [{"containers": 1, "nodes": 1, "speed": 1.5}],
     "env": {"A": "b"},
     "checkpoint": {"signal": "SIGINT", "grace": "1m30s", "path": "/c/x"},

@@ -6,8 +6,7 @@ import pytest
 from events.apps import AppChanged, AppUnquarantined
 from events.layouts import LayoutQuality
 from events.policy import LayoutConfigured, LayoutRules
-from tests.api.test_routes import error_of
-from tests.api.world import World, a_ready_node
+from tests.api.world import World, a_ready_node, error_of
 from tests.builders import (
     BY_TEST,
     a_layout,

@@ -160,3 +160,11 @@ class AsgiTransport(httpx.BaseTransport):
 def a_ready_node(node_id: str = "n1", **more: Any) -> Event:  # noqa: ANN401 - as in `a_node`
     """A node whose agent can be asked for logs."""
     return a_node(node_id, api_url=f"http://{node_id}.test", **more)
+
+
+def error_of(answer: httpx.Response, status: int) -> dict[str, Any]:
+    """Return the error of an answer that must have this status."""
+    assert answer.status_code == status, answer.text
+    error: dict[str, Any] = answer.json()["error"]
+    assert {"field", "value", "rule", "hint", "message"} <= error.keys()
+    return error

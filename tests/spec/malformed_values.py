@@ -316,7 +316,10 @@ MALFORMED_VALUES: Final = (
     (
         "env.too_many",
         a_text(env="{" + ", ".join(f"V{number}: a" for number in range(513)) + "}"),
-        "env: has 513 variables, more than 512 (put them into a file of the image)",
+        (
+            'env: {"V0": "a", "V1": "a", "V2": "a", "V3": "a", "V4": "a", "... has 513 variables, '
+            "more than 512 (put them into a file of the image)"
+        ),
     ),
     (
         "mounts.mode",
