@@ -89,6 +89,8 @@ class AgentConfig:
         fencing: Whether a warden guards the node: `required`; `off`; or `auto`, if it can be had.
         run_dir: What agent and warden share, on a tmpfs; empty for the usual place.
         relist_s: How often Docker is listed without any wake-up.
+        disk_bytes_min: With less room than this on the disk of `state_dir`, or of Docker, no
+            container is made.
     """
 
     node_id: str
@@ -109,3 +111,4 @@ class AgentConfig:
     fencing: Literal["auto", "required", "off"] = "auto"
     run_dir: str = ""
     relist_s: float = 5.0
+    disk_bytes_min: int = 512 << 20

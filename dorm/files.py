@@ -52,6 +52,10 @@ class SystemFiles:
         """See `Files`."""
         return await _in_thread(lambda: _names(path))
 
+    async def free_bytes(self, path: str) -> int:
+        """See `Files`."""
+        return await _in_thread(lambda: free_bytes(Path(path)))
+
     async def save(self, path: str, chunks: AsyncIterator[bytes]) -> None:
         """See `Files`. A stream that breaks leaves the old content."""
         target, part = Path(path), Path(f"{path}.part")
@@ -59,6 +63,16 @@ class SystemFiles:
         async for chunk in chunks:
             await _in_thread(lambda data=chunk: _append(part, data, sync=False))  # type: ignore[misc]
         await _in_thread(lambda: _publish(part, target))
+
+
+def free_bytes(path: Path) -> int:
+    """Return how much this user may still write there; where nothing is yet, the parent counts.
+
+    Raises:
+        OSError: The disk does not say.
+    """
+    found = os.statvfs(next(one for one in (path, *path.parents) if one.exists()))
+    return found.f_bavail * found.f_frsize
 
 
 async def _in_thread(call: Callable[[], T]) -> T:

@@ -27,6 +27,8 @@ class NodeStatus:
         document_revision: Of the desired document that the agent works by.
         masters_revision: Of the list of masters that the agent knows.
         progress: By application id, for applications whose rank 0 is on this node.
+        held: Why the node cannot make a container yet, by its name: its image is not to be had
+            now, or there is too little room on a disk.
     """
 
     node_id: str
@@ -34,3 +36,4 @@ class NodeStatus:
     document_revision: int = 0
     masters_revision: int = 0
     progress: Mapping[str, Progress] = attrs.field(factory=dict)
+    held: Mapping[str, str] = attrs.field(factory=dict)

@@ -17,6 +17,7 @@ class Exit:
     exit_code: int | None
     reason: str
     message: str = ""
+    final: bool = False
 
     @property
     def failed(self) -> bool:
@@ -141,6 +142,8 @@ class App:
         last_generation: The highest number ever started.
         failures: Failed generations in a row, without saved progress between them.
         failure: The failure that lifecycle has not answered yet.
+        failure_counts: It uses up a retry.
+        failure_final: No retry mends it.
         checkpoint_step: Step of the newest complete checkpoint that an agent reported.
         failed_step: `checkpoint_step` at the last failure.
         resizes: How often a running generation was stopped for another one.
@@ -165,6 +168,7 @@ class App:
     failures: int = 0
     failure: str = ""
     failure_counts: bool = True
+    failure_final: bool = False
     backoff: Backoff | None = None
     checkpoint_step: int | None = None
     failed_step: int | None = None

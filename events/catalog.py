@@ -92,7 +92,7 @@ CATALOG: Final[dict[str, type[Event]]] = {
     "checkpoint.requested/1": CheckpointRequested,
     "stop.requested/1": StopRequested,
     "container.started/1": ContainerStarted,
-    "container.exited/1": ContainerExited,
+    "container.exited/2": ContainerExited,
     "generation.stopped/1": GenerationStopped,
     "leader.elected/1": LeaderElected,
     "segment.sealed/1": SegmentSealed,

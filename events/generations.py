@@ -73,8 +73,9 @@ class ContainerExited:
     Attributes:
         exit_code: None when the container was never seen to end (lost, or it never started).
         reason: `exited` by itself or after the signal; `oom`; `killed` by us when the grace time
-            was over; `lost`: it is not there any more; `start_error`: the engine could not start
-            it.
+            was over; `lost`: it is not there any more, or ended because its engine or its machine
+            went down; `start_error`: the engine could not start it.
+        final: No retry mends it, such as a command that is not in the image.
         message: For people, such as the engine's error.
         checkpoint_step: The step of the newest complete checkpoint, when rank 0 left one.
     """
@@ -85,6 +86,7 @@ class ContainerExited:
     node_id: str
     exit_code: int | None = None
     reason: str = attrs.field(default="exited", validator=in_(EXIT_REASONS))
+    final: bool = False
     message: str = ""
     checkpoint_step: int | None = None
 

@@ -19,6 +19,7 @@ UPCASTS: Final[dict[str, tuple[str, Upcast]]] = {
     "app.changed/1": ("app.changed/2", _as_it_is),  # + priority
     "node.reported/1": ("node.reported/2", _as_it_is),  # + tenure
     "layout.decided/1": ("layout.decided/2", _as_it_is),  # + problem_hash, quality
+    "container.exited/1": ("container.exited/2", _as_it_is),  # + final
 }
 """Old wire name to the next one, and the function that turns its data; one step a version."""
 

@@ -78,6 +78,8 @@ def _stop(app: App, generation: Generation, cause: str, reason: str) -> StopRequ
 
 
 def _after_failure(app: App) -> AppFailed | AppRetrying:
+    if app.failure_final:
+        return AppFailed(app_id=app.app_id, reason=f"{app.failure}; no retry would mend that")
     progressed = app.checkpoint_step != app.failed_step
     attempt = (0 if progressed else app.failures) + (1 if app.failure_counts else 0)
     if attempt > app.spec.retry.max:

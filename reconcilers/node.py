@@ -26,6 +26,7 @@ ContainerState = Literal["created", "running", "exited"]
 
 ORPHAN: Final = StopOrder(signal="SIGTERM", grace_ms=10_000, reason="orphan")
 EXIT_CODE_SIGKILL: Final = 137
+NOT_EXECUTED: Final = (126, 127)  # the command is not there, or may not be executed
 INIT_MS: Final = 1_000
 """A first process that has just begun has no handlers yet, and the kernel keeps from it every
 signal that it does not handle: a stop signal sent at once after the start is lost, and its whole
@@ -43,6 +44,8 @@ class SeenContainer:
         oom_killed: Whether a process in it was killed for memory.
         error: Why its command could not be started, if it could not.
         tenure: Of the node, in which it was made (a label); empty when in none.
+        interrupted: Whether it may have ended because its engine or its machine went down, so
+            that its exit code says nothing.
     """
 
     name: str
@@ -55,11 +58,20 @@ class SeenContainer:
     oom_killed: bool = False
     error: str = ""
     tenure: str = ""
+    interrupted: bool = False
 
     @property
     def key(self) -> Key:
         """Return what identifies the container in the whole cluster."""
         return self.app_id, self.generation, self.rank
+
+
+@attrs.frozen(kw_only=True)
+class Refusal:
+    """Why the engine will never make or start a container; `final` if no other one could either."""
+
+    message: str
+    final: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -75,7 +87,7 @@ class Observed:
             agent.
         started: Containers whose start is reported.
         exited: Containers whose exit is reported, which closes them for ever. Outlives the agent.
-        refused: Why the engine will never make or start these.
+        refused: What the engine will never make or start.
         busy: Containers that something is being done with, so what is seen of them may be old.
     """
 
@@ -86,7 +98,7 @@ class Observed:
     launched_ms: Mapping[Key, int] = attrs.field(factory=dict)
     started: frozenset[Key] = frozenset()
     exited: frozenset[Key] = frozenset()
-    refused: Mapping[Key, str] = attrs.field(factory=dict)
+    refused: Mapping[Key, Refusal] = attrs.field(factory=dict)
     busy: frozenset[Key] = frozenset()
 
 
@@ -142,6 +154,7 @@ class ReportExited:
     key: Key
     exit_code: int | None
     reason: str
+    final: bool = False
     message: str = ""
 
 
@@ -232,9 +245,9 @@ def _absent(wanted: WantedContainer, revision: int, observed: Observed) -> Actio
 
 
 def _created(wanted: WantedContainer, seen: SeenContainer, observed: Observed) -> Action:
-    error = observed.refused.get(wanted.key) or seen.error
-    if error:
-        return _start_error(wanted.key, error)
+    refusal = _refusal(seen) or observed.refused.get(wanted.key)
+    if refusal:
+        return _start_error(wanted.key, refusal)
     if wanted.stop is not None:
         # Gone first, reported then: a start that is still on its way finds nothing to start.
         return SaveLogsAndRemove(key=wanted.key, name=seen.name)
@@ -257,14 +270,17 @@ def _kill(seen: SeenContainer, observed: Observed) -> Kill | None:
 
 def _exit_of(seen: SeenContainer, observed: Observed) -> ReportExited:
     key, code = seen.key, seen.exit_code
-    if seen.error:
-        return _start_error(key, seen.error)
+    if refusal := _refusal(seen):
+        return _start_error(key, refusal)
     if seen.oom_killed and code != 0:
         message = "a process was killed because the container was out of memory"
         return ReportExited(key=key, exit_code=code, reason="oom", message=message)
     if code == EXIT_CODE_SIGKILL and key in observed.killed_ms:
         message = "killed when its grace time was over"
         return ReportExited(key=key, exit_code=code, reason="killed", message=message)
+    if seen.interrupted and key not in observed.signalled_ms:
+        message = "ended while its Docker engine or its machine was down"
+        return ReportExited(key=key, exit_code=code, reason="lost", message=message)
     return ReportExited(key=key, exit_code=code, reason="exited")
 
 
@@ -272,8 +288,16 @@ def _lost(key: Key, message: str) -> ReportExited:
     return ReportExited(key=key, exit_code=None, reason="lost", message=message)
 
 
-def _start_error(key: Key, message: str) -> ReportExited:
-    return ReportExited(key=key, exit_code=None, reason="start_error", message=message)
+def _refusal(seen: SeenContainer) -> Refusal | None:
+    if not seen.error:
+        return None
+    return Refusal(message=seen.error, final=seen.exit_code in NOT_EXECUTED)
+
+
+def _start_error(key: Key, why: Refusal) -> ReportExited:
+    return ReportExited(
+        key=key, exit_code=None, reason="start_error", final=why.final, message=why.message
+    )
 
 
 def _orphans(document: NodeDocument, observed: Observed) -> Iterator[SeenContainer]:

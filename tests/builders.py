@@ -306,6 +306,7 @@ def container_exited(  # noqa: PLR0913 - a builder names whatever a test may car
     generation: int = 1,
     exit_code: int | None = 0,
     reason: str = "exited",
+    final: bool = False,
     message: str = "",
     checkpoint_step: int | None = None,
 ) -> ContainerExited:
@@ -317,6 +318,7 @@ def container_exited(  # noqa: PLR0913 - a builder names whatever a test may car
         node_id=node_id,
         exit_code=exit_code,
         reason=reason,
+        final=final,
         message=message,
         checkpoint_step=checkpoint_step,
     )

@@ -247,6 +247,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         node_id=node_ids,
         exit_code=st.none() | st.integers(0, 255),
         reason=st.sampled_from(EXIT_REASONS),
+        final=st.booleans(),
         message=words,
         checkpoint_step=st.none() | counts,
     ),

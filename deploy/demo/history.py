@@ -91,7 +91,7 @@ def saved_steps(events: Sequence[Mapping[str, Any]], app_id: str) -> dict[int, i
     saved: dict[int, int] = {}
     for event in events:
         data = event["data"]
-        if event["kind"] == "container.exited/1" and data["app_id"] == app_id:
+        if event["kind"].startswith("container.exited/") and data["app_id"] == app_id:
             step = data.get("checkpoint_step")
             if step is not None:
                 saved[data["generation"]] = max(step, saved.get(data["generation"], 0))

@@ -101,12 +101,13 @@ class Agent:
         outbox = Outbox(world, memory, node_id=config.node_id)
         registration = self._registration(memory)
         orders = Orders(world, memory, cluster=config.cluster.cluster, node_id=config.node_id)
+        reporter = Reporter(config, world, incarnation=self._incarnation, orders=orders)
         right = Right(
             config,
             world,
             tenure=memory.now.tenure,
             registration=registration,
-            reporter=Reporter(config, world, incarnation=self._incarnation, orders=orders),
+            reporter=reporter,
         )
 
         def document() -> NodeDocument | None:
@@ -122,6 +123,7 @@ class Agent:
             relist_s=config.relist_s,
         )
         orders.ring = right.ring = containers.ring
+        reporter.held = containers.held
         listener = Listener(
             config,
             world,

@@ -6,15 +6,15 @@ from contextlib import suppress
 
 import structlog
 
-from dorm.agent.hands import Hands
+from dorm.agent.hands import MESSAGE_LENGTH_MAX, Hands
 from dorm.agent.memory import Memory
 from dorm.agent.world import World
 from dorm.backoff import Backoff
 from dorm.ports import ContainerSeen
 from events.errors import Unavailable
 from reconcilers import node
-from reconcilers.documents import NodeDocument
-from reconcilers.node import Action, Key, Observed
+from reconcilers.documents import NodeDocument, container_name
+from reconcilers.node import Action, Create, Key, Observed
 
 _log = structlog.get_logger()
 
@@ -35,11 +35,17 @@ class Containers:
         self._document, self._relist_s = document, relist_s
         self._bell = asyncio.Event()
         self._busy: set[Key] = set()
+        self._making: dict[Key, asyncio.Task[None]] = {}
+        self._held: dict[Key, str] = {}
         self._backoffs: dict[Key, Backoff] = {}
 
     def ring(self) -> None:
         """Look again now: something may have changed."""
         self._bell.set()
+
+    def held(self) -> dict[str, str]:
+        """Return why containers cannot be made yet, by their names."""
+        return {container_name(*key): why for key, why in sorted(self._held.items())}
 
     async def run(self) -> None:
         """Look at each ring, and when it is time to look without one, for ever."""
@@ -64,13 +70,26 @@ class Containers:
         document = self._document()
         if document is None:
             return self._relist_s
+        self._give_up(document)
         observed = self._observe(containers, busy)
         for action in node.plan(document, observed):
             self._busy.add(action.key)
-            group.create_task(self._act(action, document))
+            task = group.create_task(self._act(action, document))
+            if isinstance(action, Create):
+                self._making[action.key] = task
         await self._forget(document, containers)
         look_ms = node.next_look_ms(document, observed)
         return self._relist_s if look_ms is None else min(self._relist_s, look_ms / 1000)
+
+    def _give_up(self, document: NodeDocument) -> None:
+        """Stop making what is not to run any more: its image may take minutes, or never come.
+
+        One that is made all the same is never started: its end is reported, or nobody wants it.
+        """
+        wanted = {one.key for one in document.containers if one.stop is None}
+        for key, task in self._making.items():
+            if key not in wanted:
+                task.cancel()
 
     async def _act(self, action: Action, document: NodeDocument) -> None:
         """Carry out one action; a failed one keeps its container busy for a while."""
@@ -78,10 +97,14 @@ class Containers:
         try:
             await self._hands.perform(action, document)
             self._backoffs.pop(key, None)
+            self._held.pop(key, None)
         except Unavailable as error:
             _log.warning("container.waits", container=key, reason=str(error))
+            if isinstance(action, Create):
+                self._held[key] = str(error)[:MESSAGE_LENGTH_MAX]
             await self._backoffs.setdefault(key, self._world.backoff()).wait()
         finally:
+            self._making.pop(key, None)
             self._busy.discard(key)
             self.ring()
 
@@ -89,6 +112,7 @@ class Containers:
         wanted = {container.key for container in document.containers}
         present = {container.key for container in containers}
         self._hands.forget_all_but(wanted)
+        self._held = {key: why for key, why in self._held.items() if key in wanted}
         await self._memory.forget_all_but(wanted | present | self._busy)
 
     def _observe(self, containers: tuple[ContainerSeen, ...], busy: frozenset[Key]) -> Observed:

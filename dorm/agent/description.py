@@ -61,6 +61,7 @@ class Listener:
         while True:
             try:
                 await self._describe()
+                self._ring()  # The engine answers, perhaps again: events were missed.
                 async with closing(self._docker.doorbell()) as rings:
                     async for _ in rings:
                         self._ring()

@@ -12,7 +12,8 @@ from dorm.agent.paths import Paths
 from dorm.agent.world import World
 from dorm.config import AgentConfig
 from dorm.failpoints import point
-from events.errors import NotFound, Rejected, Unavailable
+from dorm.ports.docker import DiskPressure, NotPulled, Unrunnable
+from events.errors import DormError, NotFound, Rejected, Unavailable
 from events.generations import ContainerExited
 from reconcilers.documents import NodeDocument, WantedContainer
 from reconcilers.node import (
@@ -20,6 +21,7 @@ from reconcilers.node import (
     Create,
     Key,
     Kill,
+    Refusal,
     ReportExited,
     ReportStarted,
     SaveLogsAndRemove,
@@ -31,26 +33,32 @@ _log = structlog.get_logger()
 
 SAVED_LOGS_MAX: Final = 200
 MESSAGE_LENGTH_MAX: Final = 500
+PULLING_S: Final = 300.0
+"""For so long an image is asked for again. Then its application fails, and waits its back-off."""
 
 
 class Hands:
     """Every effect on containers, no decision.
 
     Attributes:
-        refused: Why the engine will never make or start these containers.
+        refused: What the engine will never make or start.
     """
 
     def __init__(
         self, config: AgentConfig, world: World, *, memory: Memory, outbox: Outbox
     ) -> None:
-        self.refused: dict[Key, str] = {}
+        self.refused: dict[Key, Refusal] = {}
+        self._pulling_since_s: dict[Key, float] = {}
         self._config, self._paths = config, Paths(config.state_dir)
         self._docker, self._files, self._clock = world.docker, world.files, world.clock
         self._memory, self._outbox = memory, outbox
 
     def forget_all_but(self, keys: Collection[Key]) -> None:
-        """Forget the refusals of containers that nobody wants any more."""
+        """Forget what was refused, or not pulled yet, of containers that nobody wants any more."""
         self.refused = {key: why for key, why in self.refused.items() if key in keys}
+        self._pulling_since_s = {
+            key: at_s for key, at_s in self._pulling_since_s.items() if key in keys
+        }
 
     async def perform(self, action: Action, document: NodeDocument) -> None:
         """Carry out one action.
@@ -67,9 +75,9 @@ class Hands:
                 await self._docker.signal(action.name, action.signal)
                 point("agent.signal.sent")
                 # Remembered afterwards: better a second signal than a kill without a first.
-                await self._memory.change(action.key, signalled_at_s=self._clock.monotonic())
+                await self._memory.note(action.key, signalled_at_s=self._clock.monotonic())
             case Kill():
-                await self._memory.change(action.key, killed_at_s=self._clock.monotonic())
+                await self._memory.note(action.key, killed_at_s=self._clock.monotonic())
                 point("agent.kill.remembered")
                 await self._docker.signal(action.name, "SIGKILL")
                 point("agent.kill.sent")
@@ -87,6 +95,7 @@ class Hands:
 
     async def _create(self, action: Create) -> None:
         wanted = action.wanted
+        await self._check_disk()
         try:
             order = launch.launch(
                 wanted,
@@ -103,7 +112,19 @@ class Hands:
             await self._docker.create(order)
             point("agent.create.created")
         except Rejected as error:
+            self._refuse(action.key, error, final=isinstance(error, Unrunnable))
+        except NotPulled as error:
+            now_s = self._clock.monotonic()
+            if now_s - self._pulling_since_s.setdefault(action.key, now_s) < PULLING_S:
+                raise
             self._refuse(action.key, error)
+
+    async def _check_disk(self) -> None:
+        """Fail while there is no room for another container. What runs is left alone."""
+        path, least = self._config.state_dir, self._config.disk_bytes_min
+        free = await self._files.free_bytes(path)
+        if free < least:
+            raise DiskPressure(path, free=free, least=least)
 
     async def _start(self, action: Start) -> None:
         await self._memory.change(action.key, launched_at_s=self._clock.monotonic())
@@ -127,6 +148,7 @@ class Hands:
             node_id=self._config.node_id,
             exit_code=action.exit_code,
             reason=action.reason,
+            final=action.final,
             message=action.message[:MESSAGE_LENGTH_MAX],
             checkpoint_step=step,
         )
@@ -153,9 +175,9 @@ class Hands:
             raise Unavailable(msg) from error
         await self._files.remove(self._paths.run_dir(action.name))
 
-    def _refuse(self, key: Key, error: Rejected) -> None:
-        _log.warning("container.refused", container=key, reason=str(error))
-        self.refused[key] = str(error)
+    def _refuse(self, key: Key, error: DormError, *, final: bool = False) -> None:
+        _log.warning("container.refused", container=key, reason=str(error), final=final)
+        self.refused[key] = Refusal(message=str(error), final=final)
 
 
 _WORDS: Final[dict[type[Action], str]] = {

@@ -9,14 +9,17 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import attrs
+import structlog
 
 from dorm.failpoints import point
 from dorm.ports import Files
 from events.codec import from_json, to_json
-from events.errors import Corrupt
+from events.errors import Corrupt, Unavailable
 from events.generations import ContainerExited
 from reconcilers.documents import container_name
 from reconcilers.node import Key
+
+_log = structlog.get_logger()
 
 
 @attrs.frozen(kw_only=True)
@@ -78,7 +81,7 @@ class Remembered:
 
 
 class Memory:
-    """The memory of an agent. What is in hand is always on disk already.
+    """The memory of an agent. What is in hand is on disk already, except for what is only noted.
 
     Attributes:
         now: The content.
@@ -118,12 +121,16 @@ class Memory:
 
     async def change(self, *keys: Key, **changes: Any) -> None:  # noqa: ANN401 - attrs.evolve's
         """Change what is known of these containers, durably."""
+        await self._write(lambda now: _changed(now, keys, changes))
 
-        def changed(now: Remembered) -> Remembered:
-            new = {container_name(*key): attrs.evolve(_of(now, key), **changes) for key in keys}
-            return attrs.evolve(now, containers={**now.containers, **new})
+    async def note(self, *keys: Key, **changes: Any) -> None:  # noqa: ANN401 - attrs.evolve's
+        """Change what is known of these containers at once; durably if the disk allows.
 
-        await self._write(changed)
+        For what may be said or done twice. A stop must not wait for a full disk, which the very
+        container that is to be stopped may have filled.
+        """
+        self.now = _changed(self.now, keys, changes)
+        await self._save()
 
     async def begin_tenure(self, tenure: str) -> None:
         """Begin a tenure of which nothing ran yet. Of the one before nothing may be left."""
@@ -148,16 +155,21 @@ class Memory:
 
     async def forget_all_but(self, keys: Collection[Key]) -> None:
         """Forget what is over: neither wanted, nor there, nor still to be reported."""
+        kept = {
+            name: one
+            for name, one in self.now.containers.items()
+            if one.key in keys or not one.all_sent
+        }
+        if len(kept) < len(self.now.containers):
+            self.now = attrs.evolve(self.now, containers=kept)
+            await self._save()
 
-        def kept(now: Remembered) -> dict[str, ContainerMemory]:
-            return {
-                name: one
-                for name, one in now.containers.items()
-                if one.key in keys or not one.all_sent
-            }
-
-        if len(kept(self.now)) < len(self.now.containers):
-            await self._write(lambda now: attrs.evolve(now, containers=kept(now)))
+    async def _save(self) -> None:
+        """Write what is in hand, or leave it to the next write."""
+        try:
+            await self._write(lambda now: now)
+        except Unavailable as error:
+            _log.warning("memory.waits", reason=str(error))
 
     async def _write(self, change: Callable[[Remembered], Remembered]) -> None:
         async with self._writing:
@@ -165,7 +177,13 @@ class Memory:
             point("agent.memory.unwritten")
             await self._files.write(self._path, to_json(new))
             point("agent.memory.written")
-            self.now = new
+            # Once more: something may have been noted while it was written.
+            self.now = attrs.evolve(change(self.now), document_revision=new.document_revision)
+
+
+def _changed(now: Remembered, keys: Collection[Key], changes: Mapping[str, Any]) -> Remembered:
+    new = {container_name(*key): attrs.evolve(_of(now, key), **changes) for key in keys}
+    return attrs.evolve(now, containers={**now.containers, **new})
 
 
 def _of(now: Remembered, key: Key) -> ContainerMemory:

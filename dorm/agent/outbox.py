@@ -101,10 +101,10 @@ class Outbox:
         starts = [_key(one) for one in batch if isinstance(one, ContainerStarted)]
         exits = [_key(one) for one in batch if isinstance(one, ContainerExited)]
         if starts:
-            await self._memory.change(*starts, start_sent=True)
+            await self._memory.note(*starts, start_sent=True)
             point("agent.outbox.starts_noted")
         if exits:
-            await self._memory.change(*exits, exit_sent=True)
+            await self._memory.note(*exits, exit_sent=True)
 
 
 def _key(event: ContainerStarted | ContainerExited) -> tuple[str, int, int]:

@@ -1,5 +1,7 @@
 """The node's status: of the present only, under the lease, so it goes when the agent goes."""
 
+from collections.abc import Callable, Mapping
+
 from dorm.agent import progress
 from dorm.agent.orders import Orders
 from dorm.agent.paths import Paths
@@ -13,6 +15,7 @@ class Reporter:
 
     Attributes:
         masters_revision: Of the list of masters that the agent knows.
+        held: Called for what cannot be made yet, and why.
     """
 
     def __init__(
@@ -20,6 +23,7 @@ class Reporter:
     ) -> None:
         """Take where to look."""
         self.masters_revision = 0
+        self.held: Callable[[], Mapping[str, str]] = dict
         self._config, self._incarnation = config, incarnation
         self._orders, self._files = orders, world.files
 
@@ -32,4 +36,5 @@ class Reporter:
             document_revision=document.revision if document else 0,
             masters_revision=self.masters_revision,
             progress=await progress.read_all(self._files, paths, document) if document else {},
+            held=self.held(),
         )

@@ -51,7 +51,12 @@ async def _run(config: AgentConfig) -> int:
     cluster, randomness = config.cluster, SystemRandomness()
     client = etcd.connect(cluster.etcd)
     producer = f"{config.node_id}.agent.{randomness.token(PRODUCER_LENGTH)}"
-    engine = DockerEngine(config.docker_url, cluster=cluster.cluster, node_id=config.node_id)
+    engine = DockerEngine(
+        config.docker_url,
+        cluster=cluster.cluster,
+        node_id=config.node_id,
+        disk_bytes_min=config.disk_bytes_min,
+    )
     masters = HttpMasters()
     warden = await guard(config)
     agent = Agent(

@@ -125,6 +125,7 @@ class Why(TypedDict):
     message: str
     hint: str
     numbers: dict[str, int]
+    held: dict[str, str]
 
 
 class NodeRow(TypedDict):
@@ -143,6 +144,7 @@ class NodeRow(TypedDict):
     versions: dict[str, str]
     devices: list[Device]
     document_revision: int | None
+    held: dict[str, str]
 
 
 class Nodes(TypedDict):

@@ -168,9 +168,10 @@ class Service:
 
     def why(self, wanted: str) -> Why:
         """Return why the application is in the phase it is in, with numbers and a way out."""
-        state = self.view.state()
+        state, statuses = self.view.state(), self.view.statuses()
         app = find_app(state, wanted)
         reason = pending.explain(state, app.app_id)
+        held = shapes.held_of(app, statuses)
         return {
             "id": app.app_id,
             "phase": app.phase,
@@ -179,6 +180,7 @@ class Service:
             "message": reason.message,
             "hint": reason.hint,
             "numbers": dict(reason.numbers),
+            "held": held,
         }
 
     def nodes(self) -> list[NodeRow]:

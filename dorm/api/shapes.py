@@ -22,6 +22,7 @@ from events.recorded import Recorded
 from events.state import App, ClusterState, Generation, Node, live_members
 from events.story import sentence
 from events.units import Resources, total_of
+from reconcilers.documents import container_name
 
 Shape = dict[str, Any]
 Statuses = Mapping[str, NodeStatus]
@@ -103,6 +104,18 @@ def progress_of(app: App, statuses: Statuses) -> Progress | None:
     return max(told, key=lambda progress: (progress.generation, progress.step), default=None)
 
 
+def held_of(app: App, statuses: Statuses) -> dict[str, str]:
+    """Return why containers of the application cannot be made yet, by their names."""
+    if app.generation is None:
+        return {}
+    names = {
+        container_name(app.app_id, app.generation.number, member.rank)
+        for member in app.generation.live
+    }
+    told = (item for _, status in sorted(statuses.items()) for item in status.held.items())
+    return {name: why for name, why in told if name in names}
+
+
 def node_row(node: Node, state: ClusterState, statuses: Statuses) -> NodeRow:
     """Return what a list of nodes shows of one."""
     here = [app for app, member in live_members(state) if member.node_id == node.node_id]
@@ -122,6 +135,7 @@ def node_row(node: Node, state: ClusterState, statuses: Statuses) -> NodeRow:
         "versions": dict(node.report.versions),
         "devices": to_plain(node.report.devices),
         "document_revision": status.document_revision if status else None,
+        "held": dict(status.held) if status else {},
     }
 
 

@@ -172,6 +172,8 @@ def why(session: Session, app: str) -> None:
         session.out.json(reason)
         return
     session.out.say(f"{reason['id']} {reason['message']}")
+    for name, held in sorted(reason.get("held", {}).items()):
+        session.out.say(f"{name} cannot be made yet: {held}")
     if reason["hint"]:
         session.out.say(f"What would help: {reason['hint']}")
 

@@ -178,6 +178,12 @@ def planner_config(memory: str, *, cpu_s_max: int) -> PlannerConfig:
     help="What agent and warden share, on a tmpfs.  [default: /run/dorm/CLUSTER/NODE]",
 )
 @click.option(
+    "--disk-min",
+    default="512MiB",
+    show_default=True,
+    help="With less room on the disk of --state-dir, or of Docker, no new container is made.",
+)
+@click.option(
     "--mount",
     "mounts",
     multiple=True,
@@ -222,6 +228,7 @@ def agent_config(  # noqa: PLR0913 - one for each option
     lease_ttl: float,
     fence: float,
     mounts: tuple[str, ...],
+    disk_min: str,
 ) -> AgentConfig:
     """Return the config that the options of `dorm agent` describe.
 
@@ -255,6 +262,7 @@ def agent_config(  # noqa: PLR0913 - one for each option
         run_dir=str(Path(run_dir).absolute()) if run_dir else "",
         mounts=dict(parts.mount(mount) for mount in mounts),
         state_dir=str(Path(state_dir).absolute()),
+        disk_bytes_min=parse_memory(disk_min, field="--disk-min"),
     )
 
 

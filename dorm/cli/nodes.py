@@ -34,6 +34,9 @@ def nodes(session: Session) -> None:
     ]
     columns = ("NODE", "STATE", "CPUS", "MEMORY", "GPUS", "CONTAINERS", "LABELS")
     session.out.print(table(columns, shown, empty="No nodes. Start one: dorm agent -h tells how"))
+    for node in rows:
+        for name, held in sorted(node.get("held", {}).items()):
+            session.out.say(f"{node['id']} cannot make {name} yet: {held}")
 
 
 def _share(node: dict[str, dict[str, int]], name: str, unit: int) -> str:

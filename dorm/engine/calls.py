@@ -21,7 +21,12 @@ T = TypeVar("T")
 
 CALL_S: Final = 30.0  # a start takes a second, on a busy machine some; a hung engine answers never
 THREADS: Final = 8
+NO_SPACE: Final = "no space left on device"
 DEFAULT_URL: Final = "unix:///var/run/docker.sock"
+
+
+class Silent(Unavailable):
+    """The engine does not answer at all."""
 
 
 class Calls:
@@ -30,8 +35,16 @@ class Calls:
     A thread cannot be stopped, so the HTTP time-out ends it a little after the deadline did.
     """
 
-    def __init__(self, url: str, *, deadline_s: float, threads: int = THREADS) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        deadline_s: float,
+        threads: int = THREADS,
+        on_silence: Callable[[], None] = lambda: None,
+    ) -> None:
         self._url, self._deadline_s = url or DEFAULT_URL, deadline_s
+        self._on_silence = on_silence
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="docker")
         self._client: APIClient | None = None
         self._making = threading.Lock()
@@ -56,7 +69,7 @@ class Calls:
         """
         path = self._url.removeprefix("unix://")
         if path != self._url and not Path(path).exists():
-            raise Unavailable(f"the Docker engine does not answer: there is no socket {path}")
+            raise Silent(f"the Docker engine does not answer: there is no socket {path}")
         return APIClient(base_url=self._url, version="auto", timeout=max(1, int(self._deadline_s)))
 
     async def call(self, act: Callable[[APIClient], T]) -> T:
@@ -71,7 +84,11 @@ class Calls:
         try:
             async with asyncio.timeout(self._deadline_s):
                 return await loop.run_in_executor(self._pool, work)
+        except Silent:
+            self._on_silence()
+            raise
         except TimeoutError as error:
+            self._on_silence()
             msg = f"the Docker engine at {self._url} has not answered in {self._deadline_s:g} s"
             raise Unavailable(msg) from error
 
@@ -93,20 +110,22 @@ def translated(act: Callable[[], T]) -> T:
         raise Unavailable(msg) from error
     except (DockerException, requests.RequestException, HTTPError, OSError) as error:
         msg = f"the Docker engine does not answer: {error}"
-        raise Unavailable(msg) from error
+        raise Silent(msg) from error
 
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Take every error of the engine in this block for its last word: no retry helps.
+    """Take an error of the engine in this block for its last word: no other try helps.
 
     Raises:
         Rejected: With the engine's own words.
+        Unavailable: Its disk is full, which somebody may mend.
     """
     try:
         yield
     except APIError as error:
-        raise Rejected(said(error)) from error
+        words = said(error)
+        raise (Unavailable if NO_SPACE in words else Rejected)(words) from error
 
 
 def said(error: APIError) -> str:

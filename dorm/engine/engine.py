@@ -2,20 +2,26 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any, Final
 
+import attrs
 import structlog
 from docker import APIClient
 from docker.errors import APIError, ImageNotFound
 from docker.errors import NotFound as DockerNotFound
-from docker.utils import parse_repository_tag
 
 from dorm import labels
 from dorm.engine import shape
 from dorm.engine.calls import CALL_S, Calls, refusing, said
+from dorm.engine.delivery import deliver
 from dorm.engine.echo import echoed
+from dorm.engine.lives import Lives
+from dorm.engine.pipes import widen
+from dorm.engine.pull import pull
 from dorm.engine.streams import Stream
-from dorm.ports.docker import ContainerSeen, Launch
+from dorm.files import free_bytes
+from dorm.ports.docker import ContainerSeen, DiskPressure, Launch, NotPulled
 from events.errors import Conflict, NotFound, Rejected, Unavailable
 
 _log = structlog.get_logger()
@@ -24,7 +30,7 @@ PULL_S: Final = 600.0
 _CONFLICT: Final = 409
 
 
-class ImageMissing(Rejected):
+class ImageMissing(Unavailable):
     """The engine does not have the image."""
 
 
@@ -42,9 +48,12 @@ class DockerEngine:
         node_id: str,
         call_s: float = CALL_S,
         pull_s: float = PULL_S,
+        disk_bytes_min: int = 0,
     ) -> None:
-        """Take the engine's address and two deadlines; nothing is asked of it yet."""
-        self._calls = Calls(url, deadline_s=call_s)
+        """Take the engine's address, deadlines and least room; nothing is asked of it yet."""
+        self._disk_bytes_min = disk_bytes_min
+        self._lives = Lives()
+        self._calls = Calls(url, deadline_s=call_s, on_silence=self._lives.forget)
         self._pulls = Calls(url, threads=2, deadline_s=pull_s)
         self._ours = labels.of_node(cluster, node_id)
         self._networks: set[str] = set()
@@ -72,6 +81,8 @@ class DockerEngine:
                 return  # The engine would run an ended container once more.
             with refusing():
                 client.start(found["Id"])
+            self._lives.alive(name)
+            widen(found["Id"], self._inspect(client, name)["State"]["Pid"])
 
         try:
             await self._calls.call(act)
@@ -84,7 +95,9 @@ class DockerEngine:
 
         def act(client: APIClient) -> None:
             try:
-                client.kill(self._inspect(client, name)["Id"], signal)
+                found = self._inspect(client, name)
+                if signal == "SIGKILL" or not deliver(found["Id"], found["State"]["Pid"], signal):
+                    client.kill(found["Id"], signal)
             except (DockerNotFound, NotFound):
                 return
             except APIError as error:
@@ -135,8 +148,11 @@ class DockerEngine:
             client, lambda api: api.events(filters={"type": "container", "label": marks})
         )
         async with aclosing(stream.items()) as events, aclosing(echoed(events)) as rings:
-            async for _ in rings:
-                yield
+            try:
+                async for _ in rings:
+                    yield
+            finally:
+                self._lives.forget()
 
     def close(self) -> None:
         """Let go of the engine."""
@@ -153,7 +169,26 @@ class DockerEngine:
                 continue  # Removed between the two calls.
             except (KeyError, ValueError) as error:
                 _log.error("container.unreadable", container=listed["Id"], reason=repr(error))
-        return tuple(sorted(found, key=lambda one: one.name))
+        if any(one.state == "exited" for one in found):
+            self._check_still_there(client)
+        return tuple(sorted((self._judged(one) for one in found), key=lambda one: one.name))
+
+    def _check_still_there(self, client: APIClient) -> None:
+        """Fail if the engine is about to stop, and to end its containers with it.
+
+        It answers on old connections until it is gone, but takes no new ones.
+        """
+        if self._lives.survives is None:
+            self._lives.survives = bool(client.info()["LiveRestoreEnabled"])
+        if not self._lives.survives:
+            self._calls.new_client().close()
+
+    def _judged(self, one: ContainerSeen) -> ContainerSeen:
+        if one.state == "running":
+            self._lives.alive(one.name)
+        if one.state != "exited":
+            return one
+        return attrs.evolve(one, interrupted=self._lives.interrupted(one.name, one.exit_code))
 
     def _seen(self, client: APIClient, listed: Mapping[str, Any]) -> ContainerSeen:
         if listed["State"] == "running":  # The list knows that; of the others, only details tell.
@@ -174,6 +209,7 @@ class DockerEngine:
         self._ensure_network(client, launch.network)
         if self._machine is None:
             self._machine = shape.machine(client.info())
+        self._check_disk(self._machine.root)
         options = shape.host_options(launch, self._machine)
         host_config = client.create_host_config(**options)
         with refusing():
@@ -185,6 +221,12 @@ class DockerEngine:
                 if error.status_code != _CONFLICT:
                     raise
                 self._check_own_name(client, launch.name)
+
+    def _check_disk(self, root: str) -> None:
+        if root and Path(root).is_dir():  # or the engine is on another machine
+            free = free_bytes(Path(root))
+            if free < self._disk_bytes_min:
+                raise DiskPressure(root, free=free, least=self._disk_bytes_min)
 
     def _check_own_name(self, client: APIClient, name: str) -> None:
         try:
@@ -213,14 +255,9 @@ class DockerEngine:
         self._networks.add(name)
 
     async def _pull(self, image: str) -> None:
-        repository, tag = parse_repository_tag(image)
         _log.info("image.pulled", image=image)
         try:
-            await self._pulls.call(lambda client: client.pull(repository, tag=tag or "latest"))
-        except (NotFound, Rejected, Unavailable) as error:
-            raise Rejected(
-                f"is not on this node and could not be pulled: {error}",
-                field="image",
-                value=image,
-                hint="load the image on every node, or name one that the registry has",
-            ) from error
+            await self._pulls.call(lambda client: pull(client, image))
+        except Unavailable as error:
+            msg = f"image {image} is not on this node and could not be pulled: {error}"
+            raise NotPulled(msg) from error

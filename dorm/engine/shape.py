@@ -9,10 +9,9 @@ from docker.types import DeviceRequest, LogConfig, Mount
 from dorm import cgroups, labels
 from dorm.ports.docker import ContainerSeen, Launch
 from events.errors import Rejected
-from reconcilers.node import ContainerState
+from reconcilers.node import NOT_EXECUTED, ContainerState
 
 LOG_OPTIONS: Final = {"max-size": "10m", "max-file": "3"}
-_NOT_EXECUTED: Final = (126, 127)
 _INIT_FAILED: Final = "[FATAL tini"
 _REAL_GPU: Final = ("GPU-", "MIG-")
 _STATES: Final[dict[str, ContainerState]] = {
@@ -35,15 +34,21 @@ class Machine:
 
     Attributes:
         cgroup_driver: `cgroupfs`, `systemd`, or `none` for an engine without root.
+        root: Its directory, on its machine.
     """
 
     cpus: int
     cgroup_driver: str
+    root: str = ""
 
 
 def machine(about: Answer) -> Machine:
     """Return the part of the engine's `info` that the creation of containers needs."""
-    return Machine(cpus=int(about["NCPU"]), cgroup_driver=str(about["CgroupDriver"]))
+    return Machine(
+        cpus=int(about["NCPU"]),
+        cgroup_driver=str(about["CgroupDriver"]),
+        root=str(about["DockerRootDir"]),
+    )
 
 
 def host_options(launch: Launch, machine: Machine) -> dict[str, Any]:
@@ -115,7 +120,7 @@ def container_options(launch: Launch) -> dict[str, Any]:
 def may_not_have_begun(inspected: Answer) -> bool:
     """Return whether an ended container's code says that its command could not be executed."""
     state = inspected["State"]
-    return state["Status"] == "exited" and state["ExitCode"] in _NOT_EXECUTED
+    return state["Status"] == "exited" and state["ExitCode"] in NOT_EXECUTED
 
 
 def words_of_init(output: bytes) -> str:

@@ -109,6 +109,13 @@ class DockerApi:
                 for container in self._client.containers.list(filters={"label": label})
             }
 
+    def kill_containers(self) -> None:
+        """Kill all containers that run."""
+        with _translated(self.url):
+            for container in self._client.containers.list(ignore_removed=True):
+                with contextlib.suppress(APIError):  # It has ended meanwhile.
+                    container.kill()
+
     def remove_containers(self, label: str) -> int:
         """Kill and remove all containers with that label, and return how many there were."""
         with _translated(self.url):

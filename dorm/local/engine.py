@@ -17,6 +17,7 @@ from typing import Final
 
 import attrs
 
+from dorm.engine.processes import children
 from dorm.local.commands import is_root, run
 from dorm.local.docker_api import DockerApi
 from dorm.local.interrupts import as_keyboard_interrupt, ignored
@@ -96,10 +97,16 @@ def engine(*, say: Say = lambda _: None) -> Iterator[Engine]:
 
 @attrs.frozen(kw_only=True)
 class PrivateEngine:
-    """A dockerd of our own. Several of our processes may use it at once."""
+    """A dockerd of our own. Several of our processes may use it at once.
+
+    Attributes:
+        flags: Its own, beside where it keeps things. As in production, containers outlive
+            a restart of the engine.
+    """
 
     home: Path
     run_dir: Path
+    flags: tuple[str, ...] = ("--live-restore",)
 
     @classmethod
     def of(cls, home: Path) -> "PrivateEngine":
@@ -137,11 +144,36 @@ class PrivateEngine:
             return self._asked() or self._started(say)
 
     def stop(self) -> None:
-        """Stop it, by the pid that it wrote itself."""
+        """End its containers, which would outlive it, and stop it, by the pid that it wrote."""
         pid = self.pid()
         if pid is not None:
+            with contextlib.suppress(Unavailable), contextlib.closing(DockerApi(self.url)) as api:
+                api.kill_containers()
             _end(pid)
+        self._end_what_is_left()
+        self._unmount_what_is_left()
         shutil.rmtree(self.run_dir, ignore_errors=True)
+
+    def _unmount_what_is_left(self) -> None:
+        """Unmount what an engine that was killed had mounted, and the one after it did not undo."""
+        lines = Path("/proc/self/mounts").read_text().splitlines()
+        mounted = [Path(line.split()[1]) for line in lines]
+        places = (self.run_dir, self.home / "data")
+        ours = [path for path in mounted if any(path.is_relative_to(place) for place in places)]
+        for path in sorted(ours, reverse=True):  # what is inside another one first
+            with contextlib.suppress(Unavailable):
+                run(["umount", "--lazy", os.fspath(path)], timeout_s=_STOP_S)
+
+    def _end_what_is_left(self) -> None:
+        """End the containers of an engine that was killed, and the helper that each of them has."""
+        mark, tree = os.fsencode(self.run_dir / "exec"), children()
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError, ValueError):
+                if mark in (entry / "cmdline").read_bytes():
+                    helper = int(entry.name)
+                    for process in (*tree.get(helper, ()), helper):
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(process, signal.SIGKILL)
 
     def pid(self) -> int | None:
         """Return the process id while it runs. A pid that another program has now is not it."""
@@ -158,8 +190,11 @@ class PrivateEngine:
 
     def _started(self, say: Say) -> Engine:
         say("starting a private Docker engine; it is stopped at the end")
-        self.stop()  # what a killed one left behind would stand in the way
         self.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if (hung := self.pid()) is not None:
+            _end(hung)
+        # The number of a killed one may be another program's now, which would stand in the way.
+        (self.run_dir / "docker.pid").unlink(missing_ok=True)
         log_path = self.home / "dockerd.log"
         pid = _spawn(
             [
@@ -169,6 +204,7 @@ class PrivateEngine:
                 f"--exec-root={self.run_dir / 'exec'}",
                 f"--pidfile={self.run_dir / 'docker.pid'}",
                 "--bridge=none",  # docker0 may belong to another engine of this machine
+                *self.flags,
             ],
             log_path,
         )

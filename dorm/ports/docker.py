@@ -5,10 +5,30 @@ from typing import Protocol
 
 import attrs
 
+from events.errors import Rejected, Unavailable
+from events.text import memory
 from events.units import Resources
 from reconcilers.node import SeenContainer
 
 ContainerSeen = SeenContainer
+
+
+class Unrunnable(Rejected):
+    """What is wanted can run nowhere, such as an image that does not exist. No retry mends it."""
+
+
+class NotPulled(Unavailable):
+    """The image is not here and its registry does not give it now. It may later."""
+
+
+class DiskPressure(Unavailable):
+    """A disk that containers need is almost full. What runs goes on; nothing new is made."""
+
+    def __init__(self, path: str, *, free: int, least: int) -> None:
+        super().__init__(
+            f"disk pressure: {path} has {memory(free)} left, and containers are made from "
+            f"{memory(least)} on; make room on that disk, and it goes on by itself"
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -60,7 +80,10 @@ class Docker(Protocol):
         """Create a container. One that exists already under that name is left as it is.
 
         Raises:
-            Rejected: The engine cannot make it, such as for a missing image; no retry helps.
+            Rejected: The engine cannot make it; another try here does not help.
+            Unrunnable: Nor does any retry, such as for an image that does not exist.
+            NotPulled: The image is missing, and could not be pulled this time.
+            DiskPressure: The engine's own disk is almost full.
         """
         ...
 
@@ -68,7 +91,7 @@ class Docker(Protocol):
         """Start a created container. One that runs or has ended is left as it is.
 
         Raises:
-            Rejected: The engine cannot start it, such as for a command that is not there.
+            Rejected: The engine cannot start it; another try of the same container does not help.
         """
         ...
 

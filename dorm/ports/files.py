@@ -41,6 +41,10 @@ class Files(Protocol):
         """Return the names in a directory, sorted; nothing when there is no such directory."""
         ...
 
+    async def free_bytes(self, path: str) -> int:
+        """Return how much may still be written where `path` is, or is to be."""
+        ...
+
     async def save(self, path: str, chunks: AsyncIterator[bytes]) -> None:
         """Write a stream to a file, replacing it."""
         ...

@@ -54,10 +54,11 @@ def stop_requested(draft: Draft, event: StopRequested, recorded: Recorded) -> No
     generation = _running(app, event.generation)
     if generation.stop is not None and generation.stop.cause != "resize":
         raise Senseless("the generation is already stopping")
-    counts = app.failure_counts
+    counts, final = app.failure_counts, app.failure_final
     if event.cause == "failure":
         # Only what ended so far is the failure: the others are stopped now, and end badly for it.
         counts = any(one.failed and one.reason != "lost" for one in generation.exits.values())
+        final = any(one.final for one in generation.exits.values())
     stop = Stop(
         cause=event.cause, reason=event.reason, revision=recorded.revision, at_ms=draft.now_ms
     )
@@ -66,6 +67,7 @@ def stop_requested(draft: Draft, event: StopRequested, recorded: Recorded) -> No
             app,
             generation=evolve(generation, stop=stop),
             failure_counts=counts,
+            failure_final=final,
             measured=measuring.unmoved(app.measured),
         )
     )
@@ -90,7 +92,9 @@ def container_exited(draft: Draft, event: ContainerExited) -> None:
     """Note how it ended, and the newest checkpoint that it left."""
     app = draft.app(event.app_id)
     generation = _generation_of(app, event)
-    gone = Exit(exit_code=event.exit_code, reason=event.reason, message=event.message)
+    gone = Exit(
+        exit_code=event.exit_code, reason=event.reason, message=event.message, final=event.final
+    )
     measured = app.measured
     if (step := event.checkpoint_step) is not None:
         at_will = event.reason == "exited"

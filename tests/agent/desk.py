@@ -10,7 +10,7 @@ import attrs
 from dorm.agent import Agent
 from dorm.config import AgentConfig, ClusterConfig, MountSource
 from dorm.keys import Keys
-from dorm.ports.docker import ContainerSeen, Launch
+from dorm.ports.docker import ContainerSeen, Launch, NotPulled, Unrunnable
 from dorm.ports.etcd import Compare, Put
 from events.catalog import Event
 from events.codec import to_json
@@ -85,7 +85,9 @@ class FakeDocker:
 
     Attributes:
         started: Set from the first start on.
-        refused: Images that it does not have.
+        refused: Images that it cannot run.
+        missing: Images that do not exist.
+        away: Images whose registry does not answer.
         slow: Images that take this many seconds to be made.
         deaf: Whether containers ignore every signal but SIGKILL.
         available: Whether it answers.
@@ -99,6 +101,8 @@ class FakeDocker:
         self.started = asyncio.Event()
         self.signals: list[tuple[str, str]] = []
         self.refused: set[str] = set()
+        self.missing: set[str] = set()
+        self.away: set[str] = set()
         self.slow: dict[str, float] = {}
         self.deaf = False
         self.available = True
@@ -121,7 +125,11 @@ class FakeDocker:
         self.creates[launch.name] += 1
         await self._answer(self.slow.get(launch.image, 0))
         if launch.image in self.refused:
-            raise Rejected("is not on this node", field="image", value=launch.image)
+            raise Rejected("does not fit this node", field="image", value=launch.image)
+        if launch.image in self.missing:
+            raise Unrunnable("does not exist", field="image", value=launch.image)
+        if launch.image in self.away:
+            raise NotPulled(f"image {launch.image} could not be pulled")
         app_id, generation, rank = launch.name.rsplit("-", 2)
         self.launches[launch.name] = launch
         self.there.setdefault(
@@ -186,19 +194,25 @@ class FakeDocker:
 
 
 class FakeLog(MemoryLog):
-    """A log that may be away. Even then an append may have been written, unknown to its caller."""
+    """A log that may be away. Even then an append may have been written, unknown to its caller.
+
+    Attributes:
+        on_append: Called at each append.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.available = True
         self.writes_unheard = False
         self._written: int | None = None
+        self.on_append: Callable[[], None] = lambda: None
 
     async def append(
         self, events: Sequence[Event], *, stamp: Stamp, fence: int | None = None
     ) -> int:
         """See `EventLog`."""
         await asyncio.sleep(0.01)
+        self.on_append()
         if self.available:
             return await super().append(events, stamp=stamp, fence=fence)
         self._written = None

@@ -1,5 +1,7 @@
 """What outlives the agent."""
 
+import asyncio
+
 import attrs
 import pytest
 
@@ -31,6 +33,22 @@ def test_what_was_remembered_is_there_after_a_restart() -> None:
 
         assert (await load(desk)).now == attrs.evolve(memory.now, document_revision=7)
         assert (await load(desk)).of(KEY).exit == EXIT
+
+    play(story)
+
+
+def test_what_is_noted_while_something_is_written_is_kept() -> None:
+    """A kill is noted at any moment, and a disk can be slow."""
+
+    async def story(desk: Desk) -> None:
+        memory = await load(desk)
+        writing = asyncio.ensure_future(memory.change(KEY, started=True))
+        await asyncio.sleep(0)
+        await memory.note(("b", 1, 0), killed_at_s=1.0)
+        await writing
+
+        for known in (memory, await load(desk)):
+            assert (known.of(KEY).started, known.of(("b", 1, 0)).killed_at_s) == (True, 1.0)
 
     play(story)
 

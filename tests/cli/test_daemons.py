@@ -28,6 +28,7 @@ OPTIONS: dict[str, Any] = {
     "lease_ttl": 9.0,
     "fence": 6.0,
     "mounts": ("data=/srv/data:ro", "ckpt=/srv/ckpt"),
+    "disk_min": "2GiB",
 }
 
 
@@ -40,6 +41,7 @@ def test_every_option_of_an_agent_arrives() -> None:
     assert [device.uuid for device in config.devices] == ["FAKE-n1-0", "FAKE-n1-1"]
     assert config.labels == {"rack": "r1", "zone": "a=b"}
     assert (config.listen_host, config.listen_port) == ("10.0.0.5", 7071)
+    assert config.disk_bytes_min == 2 << 30
     assert config.mounts == {
         "data": MountSource(path="/srv/data", read_only=True),
         "ckpt": MountSource(path="/srv/ckpt"),

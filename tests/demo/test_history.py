@@ -27,7 +27,7 @@ def _stretch(generation: int, steps: tuple[int, int], losses: tuple[float, float
 
 def _exit(generation: int, step: int | None, app_id: str = "a") -> dict[str, Any]:
     data = {"app_id": app_id, "generation": generation, "checkpoint_step": step}
-    return {"kind": "container.exited/1", "data": data}
+    return {"kind": "container.exited/2", "data": data}
 
 
 FIRST = _stretch(1, (0, 100), (2.3, 1.5))

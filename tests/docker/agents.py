@@ -17,8 +17,10 @@ from dorm.keys import Keys
 from dorm.local.etcd_process import EtcdCluster
 from dorm.log.etcd_log import EtcdLog
 from dorm.ports.etcd import Compare, Put
+from dorm.status import NodeStatus
+from events.apps import Mount
 from events.catalog import Event
-from events.codec import to_json
+from events.codec import from_json, to_json
 from events.generations import ContainerExited
 from events.nodes import NodeReported
 from events.units import Resources
@@ -26,6 +28,7 @@ from reconcilers.documents import NodeDocument, Peer, StopOrder, WantedContainer
 from tests.docker.engines import MIB, Desk
 
 NODE = "n1"
+WORK = Mount(name="work", target="/scratch")
 STOP = StopOrder(signal="SIGTERM", grace_ms=1_500, reason="resize")
 UP_S = 45.0  # of a whole Python process, on a machine that is busy with other tests
 
@@ -133,6 +136,24 @@ class Node:
             assert time.monotonic() < limit, (found, self._output.read_text()[-3000:])
             await asyncio.sleep(0.1)
         return found
+
+    async def lease(self) -> int:
+        """Return the lease under which the agent holds its node key; 0 while it does not."""
+        client = self._connect()
+        found = await client.get(self.keys.node(NODE))
+        await client.close()
+        return found.lease if found else 0
+
+    async def until_told(self, revision: int) -> None:
+        """Wait until the agent's status says that it works by that document."""
+        limit, client = time.monotonic() + UP_S, self._connect()
+        while True:  # Ends at the limit.
+            found = await client.get(self.keys.status(NODE))
+            if found and from_json(found.value, NodeStatus).document_revision >= revision:
+                break
+            assert time.monotonic() < limit, self._output.read_text()[-3000:]
+            await asyncio.sleep(0.1)
+        await client.close()
 
     async def exit_of(self, wanted: WantedContainer, *, within_s: float = UP_S) -> ContainerExited:
         """Return how a container ended, once the log knows."""

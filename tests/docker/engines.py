@@ -1,7 +1,9 @@
 """One test's share of a real Docker engine."""
 
+import asyncio
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +16,7 @@ from dorm.ports.docker import Bind, ContainerSeen, Launch
 from events.units import Resources
 
 MIB = 1 << 20
+SIGN_S = 15.0
 RUN_FOR_EVER = ("sh", "-c", "while true; do sleep 0.1; done")
 
 
@@ -27,10 +30,17 @@ class Desk:
         self.raw = docker.DockerClient(base_url=url, timeout=60)
         self.engines: list[DockerEngine] = []
 
-    def engine(self, node_id: str = "n1", *, url: str = "", call_s: float = 30.0) -> DockerEngine:
+    def engine(
+        self, node_id: str = "n1", *, url: str = "", call_s: float = 30.0, disk_bytes_min: int = 0
+    ) -> DockerEngine:
         """Return the engine as the agent of a node has it."""
         engine = DockerEngine(
-            url or self.url, cluster=self.cluster, node_id=node_id, call_s=call_s, pull_s=10.0
+            url or self.url,
+            cluster=self.cluster,
+            node_id=node_id,
+            call_s=call_s,
+            pull_s=10.0,
+            disk_bytes_min=disk_bytes_min,
         )
         self.engines.append(engine)
         return engine
@@ -90,6 +100,16 @@ class Desk:
         for engine in self.engines:
             engine.close()
         self.raw.close()
+
+
+async def started(engine: DockerEngine, launch: Launch, sign: Path) -> None:
+    """Make and start a container, and wait until it has left a sign of itself."""
+    await engine.create(launch)
+    await engine.start(launch.name)
+    limit = time.monotonic() + SIGN_S
+    while not await asyncio.to_thread(sign.exists):  # Ends at the limit.
+        assert time.monotonic() < limit, "the container leaves no sign"
+        await asyncio.sleep(0.05)
 
 
 async def ended(engine: DockerEngine, *, within_s: float = 15.0) -> ContainerSeen:

@@ -1,6 +1,8 @@
 """The Docker adapter on a real engine."""
 
 import asyncio
+import fcntl
+import os
 import socket
 import time
 from contextlib import aclosing
@@ -9,9 +11,13 @@ from pathlib import Path
 import pytest
 
 from dorm import labels
+from dorm.ports.docker import DiskPressure, NotPulled, Unrunnable
 from events.errors import Conflict, NotFound, Rejected, Unavailable
 from events.units import Resources
 from tests.docker.engines import MIB, Desk, bind, ended, in_state
+from tests.docker.registries import registry
+
+MOST = Path("/proc/sys/fs/pipe-max-size")
 
 pytestmark = pytest.mark.docker
 
@@ -131,16 +137,50 @@ async def test_an_out_of_memory_kill_is_told_apart(desk: Desk) -> None:
     assert exited.exit_code != 0
 
 
-async def test_a_missing_image_is_refused_with_a_way_out(desk: Desk) -> None:
-    """One try to pull it, with a limit, and then the user is told."""
+async def test_an_image_that_does_not_exist_is_refused_for_good(desk: Desk) -> None:
+    """No retry will find it; the user is told at once, with a way out."""
     engine = desk.engine()
-    launch = desk.launch(image="127.0.0.1:9/no-such-image:1")
-
-    with pytest.raises(Rejected, match="could not be pulled") as refused:
-        await engine.create(launch)
+    with (
+        registry(404, "MANIFEST_UNKNOWN") as address,
+        pytest.raises(Unrunnable, match="could not be pulled") as refused,
+    ):
+        await engine.create(desk.launch(image=f"{address}/no-such-image:1"))
 
     assert refused.value.field == "image"
     assert "every node" in refused.value.hint
+
+
+async def test_a_registry_that_is_away_or_ill_may_give_the_image_later(desk: Desk) -> None:
+    """The agent asks again, and the application does not fail for it."""
+    engine = desk.engine()
+    with registry(503, "UNAVAILABLE") as address, pytest.raises(NotPulled, match="could not be"):
+        await engine.create(desk.launch(image=f"{address}/some-image:1"))
+    with pytest.raises(NotPulled, match="refused"):
+        await engine.create(desk.launch(image="127.0.0.1:9/some-image:1"))
+
+
+async def test_nothing_is_made_on_a_disk_that_is_almost_full(desk: Desk) -> None:
+    """Docker's own: it would fill up, and with it everything on the machine would fail."""
+    engine = desk.engine(disk_bytes_min=1 << 60)
+
+    with pytest.raises(DiskPressure, match=r"disk pressure: /.* left"):
+        await engine.create(desk.launch())
+
+    assert await engine.containers() == ()
+
+
+async def test_the_pipes_of_a_container_are_as_large_as_the_machine_allows(desk: Desk) -> None:
+    """While Docker is down nobody reads them, and a training that prints into a full one stops."""
+    engine, launch = desk.engine(), desk.launch()
+    await engine.create(launch)
+    await engine.start(launch.name)
+
+    first = desk.inspect(launch.name)["State"]["Pid"]
+    most = int(MOST.read_text())  # noqa: ASYNC240 - of the kernel, at once
+    for output in (1, 2):
+        pipe = os.open(f"/proc/{first}/fd/{output}", os.O_RDONLY | os.O_NONBLOCK)
+        assert fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ) == most
+        os.close(pipe)
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,20 @@ def test_a_failure_waits_for_an_answer_and_then_for_its_time() -> None:
     assert "pending" == app_after(*FAILED, b.app_retrying("a"), b.app_requeued("a")).phase
 
 
+def test_a_final_failure_is_of_its_generation_alone() -> None:
+    """What failed for good may be mended by its user, and then fail in another way."""
+    final = app_after(
+        *RUNNING,
+        b.container_exited("a", exit_code=None, reason="start_error", final=True),
+        b.stop_requested("a", cause="failure"),
+        b.container_exited("a", rank=1, exit_code=143),
+        b.generation_stopped("a"),
+    )
+    assert final.failure_final
+
+    assert not app_after(*FAILED).failure_final
+
+
 def test_a_cancel_overrules_a_resize_under_way() -> None:
     """The user must not wait for a checkpoint of what is thrown away."""
     app = app_after(*RESIZING, b.app_cancel_requested("a"), b.stop_requested("a", cause="cancel"))

@@ -8,6 +8,7 @@ from events.apps import AppSubmitted
 from events.catalog import CATALOG, KIND_OF
 from events.codec import decode, encode
 from events.errors import Corrupt
+from events.generations import ContainerExited
 from events.layouts import LayoutDecided
 from tests.golden.write import EXAMPLES, GOLDEN, path_of, write_missing
 
@@ -37,15 +38,17 @@ def test_a_golden_event_still_means_what_it_meant(event: object) -> None:
 
 def test_what_was_written_before_a_field_was_added_has_its_default() -> None:
     """The absence of the field meant that; histories of years must mean the same for ever."""
-    submitted, decided = (
+    submitted, decided, exited = (
         decode(read(GOLDEN / name), revision=1, segment=0).event
-        for name in ("app.submitted.1.json", "layout.decided.1.json")
+        for name in ("app.submitted.1.json", "layout.decided.1.json", "container.exited.1.json")
     )
 
     assert isinstance(submitted, AppSubmitted)
     assert isinstance(decided, LayoutDecided)
     assert (0, ()) == (submitted.spec.priority, submitted.spec.speed)
     assert ("", None) == (decided.problem_hash, decided.quality)
+    assert isinstance(exited, ContainerExited)
+    assert not exited.final
 
 
 def test_every_kind_has_a_golden_file() -> None:

@@ -40,7 +40,7 @@ SENTENCES = {
     "4 -> 2 containers",
     "stop.requested/1": "digits-a-x1y2z generation 8 is stopped, failure: container 0: oom",
     "container.started/1": "digits-a-x1y2z generation 8: container 0 runs on n1",
-    "container.exited/1": "digits-a-x1y2z generation 8: container 0 on n1 was killed after its "
+    "container.exited/2": "digits-a-x1y2z generation 8: container 0 on n1 was killed after its "
     "grace time, checkpoint at step 1200: grace time over",
     "generation.stopped/1": "digits-a-x1y2z generation 8 is gone",
     "leader.elected/1": "master m1 leads from now on (epoch 17)",

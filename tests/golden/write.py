@@ -111,6 +111,7 @@ EXAMPLES: Final[tuple[Event, ...]] = (
         generation=8,
         exit_code=137,
         reason="killed",
+        final=True,
         message="grace time over",
         checkpoint_step=1200,
     ),

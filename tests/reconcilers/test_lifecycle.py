@@ -142,6 +142,23 @@ def test_retries_are_bounded() -> None:
     )
 
 
+def test_what_no_retry_mends_is_not_retried() -> None:
+    """The user reads at once that the image does not exist, not after minutes of waits."""
+    given(
+        *two_running(retry=RetryPolicy(max=3)),
+        container_exited(
+            "a", node_id="n1", exit_code=None, reason="start_error", final=True, message="no image"
+        ),
+        stop_requested("a", cause="failure", reason="container 0 could not be started: no image"),
+        container_exited("a", rank=1, node_id="n2", exit_code=143),
+        generation_stopped("a"),
+    ).when(lifecycle.plan, {}).then(
+        app_failed(
+            "a", reason="container 0 could not be started: no image; no retry would mend that"
+        )
+    )
+
+
 def test_saved_progress_forgives_earlier_failures() -> None:
     """A training that fails once a day for a month is not a crash loop."""
     state = state_of(

@@ -19,6 +19,7 @@ from reconcilers.node import (
     Key,
     Kill,
     Observed,
+    Refusal,
     ReportExited,
     ReportStarted,
     SaveLogsAndRemove,
@@ -207,6 +208,7 @@ def test_a_stop_of_what_never_started_removes_first_and_reports_then() -> None:
         ({"exit_code": 137}, {"killed_ms": {KEY: 5}}, exit_of("killed", 137)),
         ({"exit_code": 0}, {"killed_ms": {KEY: 5}}, exit_of("exited", 0)),
         ({"exit_code": 137}, {}, exit_of("exited", 137)),
+        ({"exit_code": 0, "interrupted": True}, {}, exit_of("lost", 0)),
         ({"exit_code": 127, "error": "no such file"}, {}, exit_of("start_error")),
         ({"exit_code": 127, "error": "odd"}, {"started": {KEY}}, exit_of("start_error")),
     ],
@@ -215,18 +217,17 @@ def test_an_exit_is_named_by_code_memory_flag_and_our_own_deeds(
     details: Mapping[str, Any], memory: Mapping[str, Any], expected: tuple[str, int | None]
 ) -> None:
     """137 alone does not tell our kill from the kernel's or a stranger's."""
-    actions = plan(document(wanted()), observed(seen("exited", **details), **memory))
-
-    assert reported(actions) == expected
+    found = observed(seen("exited", **details), **memory)
+    assert reported(plan(document(wanted()), found)) == expected
 
 
 def test_the_engines_refusal_is_reported_in_its_own_words() -> None:
     """A missing image or command is the user's to mend, so the user reads what the engine said."""
-    refused = {KEY: "no such image: image"}
+    refused = {KEY: Refusal(message="no such image", final=True)}
     for what in (observed(refused=refused), observed(seen("created"), refused=refused)):
         (report,) = plan(document(wanted()), what)
         assert isinstance(report, ReportExited)
-        assert (report.reason, report.message) == ("start_error", "no such image: image")
+        assert (report.reason, report.message, report.final) == ("start_error", "no such image", 1)
 
 
 def test_an_ended_container_stays_until_its_exit_is_in_the_log() -> None:
@@ -309,7 +310,7 @@ def observations(draw: st.DrawFn) -> Observed:
         launched_ms=draw(times),
         started=draw(key_sets),
         exited=draw(key_sets),
-        refused=draw(st.dictionaries(st.sampled_from(KEYS), st.just("refused"))),
+        refused=draw(st.dictionaries(st.sampled_from(KEYS), st.just(Refusal(message="refused")))),
     )
 
 

@@ -16,10 +16,12 @@ class Disk:
 
     Attributes:
         full: No space is left on the machine's own disk: nothing can be written there.
+        free_bytes: What the disk says to be left.
     """
 
     def __init__(self, shared: dict[str, bytes]) -> None:
         """Start with an empty disk next to the `shared` one."""
+        self.free_bytes = 1 << 40
         self.full = False
         self._local: dict[str, bytes] = {}
         self._shared = shared
@@ -98,6 +100,12 @@ class SimFiles:
             if name != root and name.is_relative_to(root)
         }
         return tuple(sorted(found))
+
+    async def free_bytes(self, path: str) -> int:
+        """See `Files`."""
+        del path
+        await self._process.gate()
+        return 0 if self._disk.full else self._disk.free_bytes
 
     async def save(self, path: str, chunks: AsyncIterator[bytes]) -> None:
         """See `Files`."""
