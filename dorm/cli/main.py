@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from dorm.cli.admin import admin
 from dorm.cli.apps import cancel, change, ps, retry, show, why
 from dorm.cli.daemons import agent, master
 from dorm.cli.dev import dev
@@ -21,7 +22,7 @@ from dorm.cli.version import show_version, version
 COMMANDS: Final = (
     *(submit, ps, show, why, logs, change, cancel, retry),
     *(nodes, forget, status, events, policy),
-    *(simulate, dev, master, agent, version),
+    *(simulate, dev, master, agent, admin, version),
 )
 
 
