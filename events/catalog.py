@@ -18,7 +18,7 @@ from events.apps import (
     AppSubmitted,
     AppUnquarantined,
 )
-from events.control import LeaderElected, SegmentSealed
+from events.control import LeaderElected, SegmentSealed, StoreEpochBegan
 from events.generations import (
     CheckpointRequested,
     ContainerExited,
@@ -57,6 +57,7 @@ Event = (
     | GenerationStopped
     | LeaderElected
     | SegmentSealed
+    | StoreEpochBegan
 )
 
 CATALOG: Final[dict[str, type[Event]]] = {
@@ -85,6 +86,7 @@ CATALOG: Final[dict[str, type[Event]]] = {
     "generation.stopped/1": GenerationStopped,
     "leader.elected/1": LeaderElected,
     "segment.sealed/1": SegmentSealed,
+    "store.epoch_began/1": StoreEpochBegan,
 }
 
 KIND_OF: Final[dict[type[Event], str]] = {event: kind for kind, event in CATALOG.items()}

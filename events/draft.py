@@ -37,6 +37,7 @@ class Draft:
     ignored: dict[str, int]
     seal: str
     sealed_segment: int
+    store_epoch: int
 
     @classmethod
     def of(cls, state: ClusterState) -> Self:

@@ -21,7 +21,7 @@ from events.apps import (
     AppSubmitted,
     AppUnquarantined,
 )
-from events.control import LeaderElected, SegmentSealed
+from events.control import LeaderElected, SegmentSealed, StoreEpochBegan
 from events.draft import Draft, Senseless
 from events.errors import Corrupt
 from events.generations import (
@@ -128,5 +128,7 @@ def _change(draft: Draft, recorded: Recorded) -> None:  # noqa: C901, PLR0912, P
             control.leader_elected(draft, event)
         case SegmentSealed():
             control.segment_sealed(draft, event)
+        case StoreEpochBegan():
+            control.store_epoch_began(draft, event)
         case _ as never:
             assert_never(never)

@@ -47,6 +47,8 @@ class Generation:
 
     Attributes:
         input_revision: Of the decision that the members follow from.
+        origin: Id of the event that started it. Numbers come again when the store is restored
+            from a backup; ids of events never do.
         first_step: The step that it goes on from.
         started: Ranks that an agent has seen running.
         running_since_ms: When the last of them was seen running; None before.
@@ -56,6 +58,7 @@ class Generation:
     number: int
     members: tuple[Member, ...]
     started_revision: int
+    origin: str = ""
     input_revision: int = 0
     first_step: int = 0
     started: tuple[int, ...] = ()
@@ -270,6 +273,7 @@ class ClusterState:
         ignored: How many events made no sense when they came, by reason. The same everywhere.
         seal: sha256 of the newest segment seal.
         sealed_segment: Number of the newest sealed segment; -1 before the first.
+        store_epoch: Grows by each restore of the store that an operator vouched for.
     """
 
     revision: int = 0
@@ -287,6 +291,7 @@ class ClusterState:
     ignored: Mapping[str, int] = attrs.field(factory=dict)
     seal: str = ""
     sealed_segment: int = -1
+    store_epoch: int = 1
 
     def app(self, app_id: str) -> App | None:
         """Return the application of that id, finished or not."""

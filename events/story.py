@@ -15,7 +15,7 @@ from events.apps import (
     AppSubmitted,
     AppUnquarantined,
 )
-from events.control import LeaderElected, SegmentSealed
+from events.control import LeaderElected, SegmentSealed, StoreEpochBegan
 from events.generations import (
     CheckpointRequested,
     ContainerExited,
@@ -60,6 +60,8 @@ def subjects(recorded: Recorded) -> tuple[str, ...]:  # noqa: PLR0911 - one case
             return (event.node_id,)
         case LeaderElected():
             return (event.master,)
+        case StoreEpochBegan():
+            return tuple(name.partition("/")[2] for name in event.witnesses)
         case SegmentSealed() | LayoutConfigured() | LayoutDue():
             return ()
         case _:
@@ -81,10 +83,8 @@ def _raw_sentence(recorded: Recorded) -> str:
             | ContainerExited()
         ):
             return _of_generation(event)
-        case LeaderElected():
-            return f"master {event.master} leads from now on (epoch {event.epoch})"
-        case SegmentSealed():
-            return f"segment {event.segment} sealed with {plural(event.count, 'event')}"
+        case LeaderElected() | SegmentSealed() | StoreEpochBegan():
+            return _of_control(event, _who(recorded))
         case _:
             return _of_app(event, _who(recorded))
 
@@ -232,6 +232,21 @@ def _of_generation(
             return f"{name}: container {event.rank} runs on {event.node_id}"
         case ContainerExited():
             return f"{name}: container {event.rank} on {event.node_id} {_exit(event)}"
+        case _ as never:
+            assert_never(never)
+
+
+def _of_control(event: LeaderElected | SegmentSealed | StoreEpochBegan, who: str) -> str:
+    match event:
+        case LeaderElected():
+            return f"master {event.master} leads from now on (epoch {event.epoch})"
+        case SegmentSealed():
+            return f"segment {event.segment} sealed with {plural(event.count, 'event')}"
+        case StoreEpochBegan():
+            head = f"{who} vouched for a restored store: its epoch {event.epoch} begins"
+            if event.lost_revision <= event.found_revision:
+                return head
+            return f"{head}, what stood behind revision {event.found_revision} is lost"
         case _ as never:
             assert_never(never)
 

@@ -24,7 +24,7 @@ from events.apps import (
     Scale,
 )
 from events.catalog import Event
-from events.control import LeaderElected, SegmentSealed
+from events.control import LeaderElected, SegmentSealed, StoreEpochBegan
 from events.fold import fold
 from events.generations import (
     CheckpointRequested,
@@ -323,6 +323,23 @@ def segment_sealed(
     """A segment is closed; of no events, unless `more` gives count and revisions."""
     revisions = {"count": 0, "first_revision": 0, "last_revision": 0, **more}
     return SegmentSealed(segment=segment, sha256=sha256, previous=previous, **revisions)
+
+
+def store_epoch_began(
+    epoch: int = 2,
+    *,
+    found_revision: int = 0,
+    lost_revision: int = 0,
+    witnesses: tuple[str, ...] = (),
+) -> StoreEpochBegan:
+    """An operator vouched for a restored store."""
+    return StoreEpochBegan(
+        epoch=epoch,
+        store_id=f"store-{epoch}",
+        found_revision=found_revision,
+        lost_revision=lost_revision,
+        witnesses=witnesses,
+    )
 
 
 # Histories

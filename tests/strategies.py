@@ -259,6 +259,14 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         sha256=words,
         previous=words,
     ),
+    control.StoreEpochBegan: st.builds(
+        control.StoreEpochBegan,
+        epoch=counts,
+        store_id=names,
+        found_revision=counts,
+        lost_revision=counts,
+        witnesses=st.lists(names, max_size=2).map(tuple),
+    ),
 }
 """A strategy for each kind of event."""
 

@@ -45,7 +45,9 @@ class Membership:
     peers: tuple[Peer, ...]
 
 
-def launch(wanted: WantedContainer, config: AgentConfig, *, revision: int) -> Launch:
+def launch(
+    wanted: WantedContainer, config: AgentConfig, *, revision: int, epoch: int = 1
+) -> Launch:
     """Return what the engine is told.
 
     Raises:
@@ -59,7 +61,7 @@ def launch(wanted: WantedContainer, config: AgentConfig, *, revision: int) -> La
         env=environment(wanted),
         labels={
             **labels.of_node(config.cluster.cluster, config.node_id),
-            **labels.of_container(wanted.key, revision),
+            **labels.of_container(wanted.key, revision, epoch=epoch, origin=wanted.origin),
         },
         demand=wanted.demand,
         pids_max=wanted.pids_max,

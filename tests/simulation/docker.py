@@ -48,6 +48,8 @@ class Container:
             generation=self.generation,
             rank=self.rank,
             revision=int(self.launch.labels[labels.REVISION]),
+            epoch=int(self.launch.labels[labels.EPOCH]),
+            origin=self.launch.labels[labels.ORIGIN],
             state=self.state,
             exit_code=self.exit_code,
             oom_killed=self.oom_killed,
