@@ -15,6 +15,8 @@ class Keys:
         self.segment_openings = f"{self.root}/seg/at/"
         self.events = f"{self.root}/ev/"
         self.leader = f"{self.root}/leader"
+        self.store = f"{self.root}/store"
+        self.alarms = f"{self.root}/alarm/"
         self.nodes = f"{self.root}/node/"
         self.desireds = f"{self.root}/desired/"
         self.statuses = f"{self.root}/status/"
@@ -51,6 +53,10 @@ class Keys:
     def node(self, node_id: str) -> str:
         """Return the key that an agent holds by lease."""
         return f"{self.nodes}{node_id}"
+
+    def alarm(self, witness: str) -> str:
+        """Return the key by which a witness tells that the store went back: `node/n1`."""
+        return f"{self.alarms}{witness}"
 
     def status(self, node_id: str) -> str:
         """Return the key of a node's latest status."""

@@ -25,10 +25,12 @@ class NodeStatus:
 
     Attributes:
         document_revision: Of the desired document that the agent works by.
+        alarm: Why the agent obeys nothing, see `dorm.agent.history`; empty when it does.
         progress: By application id, for applications whose rank 0 is on this node.
     """
 
     node_id: str
     incarnation: str
     document_revision: int = 0
+    alarm: str = ""
     progress: Mapping[str, Progress] = attrs.field(factory=dict)

@@ -55,3 +55,7 @@ class Compacted(DormError):
 
 class Corrupt(DormError):
     """The history cannot be trusted: stop. With a part skipped, it would be another history."""
+
+
+class Regressed(Corrupt):
+    """The store has another history than before: hold, and wait for an operator's new epoch."""

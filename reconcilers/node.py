@@ -168,7 +168,11 @@ def plan(document: NodeDocument | None, observed: Observed) -> tuple[Action, ...
         return ()
     seen = {container.key: container for container in observed.containers}
     actions = (
-        *(_wanted(one, seen.get(one.key), document, observed) for one in document.containers),
+        *(
+            _wanted(one, seen.get(one.key), document, observed)
+            for one in document.containers
+            if not _taken(one.origin, seen.get(one.key))
+        ),
         *(_orphan(one, observed) for one in _orphans(document, observed)),
     )
     return tuple(
@@ -205,8 +209,6 @@ def _wanted(
     wanted: WantedContainer, seen: SeenContainer | None, document: NodeDocument, observed: Observed
 ) -> Action | None:
     key = wanted.key
-    if seen is not None and not same_origin(wanted.origin, seen.origin):
-        return None  # Its name is taken: an orphan, or of a document that is newer than this one.
     if key in observed.exited:
         # It leaves the document once the exit is in the log, and is cleared away then.
         return _kill(seen, observed) if seen and seen.state == "running" else None
@@ -221,6 +223,11 @@ def _wanted(
             return _stop(seen, wanted.stop, observed) if wanted.stop else None
         case "exited":
             return _exit_of(seen, observed)
+
+
+def _taken(origin: str, seen: SeenContainer | None) -> bool:
+    """Return whether another container has the name: an orphan, or of a newer document."""
+    return seen is not None and not same_origin(origin, seen.origin)
 
 
 def _absent(wanted: WantedContainer, document: NodeDocument, observed: Observed) -> Action:
@@ -284,7 +291,8 @@ def _start_error(key: Key, message: str) -> ReportExited:
 def _orphans(document: NodeDocument, observed: Observed) -> Iterator[SeenContainer]:
     wanted = {container.key: container.origin for container in document.containers}
     for container in observed.containers:
-        known = container.key in wanted and same_origin(wanted[container.key], container.origin)
+        origin = wanted.get(container.key)
+        known = origin is not None and not _taken(origin, container)
         if not known and (container.epoch, container.revision) <= document.position:
             yield container
 

@@ -10,6 +10,7 @@ import structlog
 from dorm.agent.containers import Containers
 from dorm.agent.description import Listener, api_url
 from dorm.agent.hands import Hands
+from dorm.agent.history import History
 from dorm.agent.memory import Memory
 from dorm.agent.orders import Orders
 from dorm.agent.outbox import Outbox
@@ -62,11 +63,22 @@ class Agent:
             ExceptionGroup: With a `Corrupt`: what was read cannot be trusted, a person must look.
         """
         config, world, memory = self._config, self._world, await self._recall()
-        outbox = Outbox(world, memory, node_id=config.node_id)
         registration = self._registration(memory)
-        orders = Orders(world, memory, cluster=config.cluster.cluster, node_id=config.node_id)
-        containers = self._containers(memory, outbox, registration, orders)
+        cluster, node_id = config.cluster.cluster, config.node_id
+        history = History(
+            world, memory, cluster=cluster, node_id=node_id, proof=lambda: registration.wrote
+        )
+        outbox = Outbox(world, memory, history, node_id=node_id)
+        orders = Orders(world, memory, history, cluster=cluster, node_id=node_id)
+        containers = self._containers(memory, outbox, registration, orders, history)
         orders.ring = containers.ring
+        history.take = orders.take
+
+        def begin_anew() -> None:
+            outbox.describe_again()
+            containers.begin_anew()
+
+        history.entered = begin_anew
         listener = Listener(
             config, world, incarnation=self._incarnation, outbox=outbox, ring=containers.ring
         )
@@ -76,10 +88,12 @@ class Agent:
             incarnation=self._incarnation,
             registration=registration,
             orders=orders,
+            history=history,
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(registration.run())
             group.create_task(orders.run())
+            group.create_task(history.run())
             group.create_task(outbox.run())
             group.create_task(containers.run())
             group.create_task(reporter.run())
@@ -140,11 +154,19 @@ class Agent:
         )
 
     def _containers(
-        self, memory: Memory, outbox: Outbox, registration: Registration, orders: Orders
+        self,
+        memory: Memory,
+        outbox: Outbox,
+        registration: Registration,
+        orders: Orders,
+        history: History,
     ) -> Containers:
         def document() -> NodeDocument | None:
-            """Return the document, unless another agent has this node's name."""
-            return orders.document if registration.held.is_set() else None
+            """Return the document, unless another agent has this node's name, or it is no more."""
+            newest = orders.document
+            if newest is None or newest.epoch != history.epoch or not history.settled:
+                return None
+            return newest if registration.held.is_set() else None
 
         return Containers(
             self._world,

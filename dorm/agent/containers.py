@@ -13,7 +13,7 @@ from dorm.backoff import Backoff
 from dorm.ports import ContainerSeen
 from events.errors import Unavailable
 from reconcilers import node
-from reconcilers.documents import NodeDocument
+from reconcilers.documents import NodeDocument, same_origin
 from reconcilers.node import Action, Key, Observed
 
 _log = structlog.get_logger()
@@ -41,6 +41,11 @@ class Containers:
         """Look again now: something may have changed."""
         self._bell.set()
 
+    def begin_anew(self) -> None:
+        """Forget what the engine refused: it was of another epoch of the store."""
+        self._hands.forget_all_but(())
+        self.ring()
+
     async def run(self) -> None:
         """Look at each ring, and when it is time to look without one, for ever."""
         backoff, wait_s = self._world.backoff(), 0.0
@@ -64,7 +69,7 @@ class Containers:
         document = self._document()
         if document is None:
             return self._relist_s
-        observed = self._observe(containers, busy)
+        observed = self._observe(document, containers, busy)
         for action in node.plan(document, observed):
             self._busy.add(action.key)
             group.create_task(self._act(action, document))
@@ -91,8 +96,17 @@ class Containers:
         self._hands.forget_all_but(wanted)
         await self._memory.forget_all_but(wanted | present | self._busy)
 
-    def _observe(self, containers: tuple[ContainerSeen, ...], busy: frozenset[Key]) -> Observed:
-        records = self._memory.now.containers.values()
+    def _observe(
+        self, document: NodeDocument, containers: tuple[ContainerSeen, ...], busy: frozenset[Key]
+    ) -> Observed:
+        # A record of another container of that name says nothing about this one.
+        origins = {one.key: one.origin for one in document.containers}
+        origins |= {one.key: one.origin for one in containers}
+        records = [
+            one
+            for one in self._memory.now.containers.values()
+            if same_origin(one.origin, origins.get(one.key, ""))
+        ]
         return Observed(
             containers=containers,
             signalled_ms={

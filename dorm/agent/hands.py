@@ -61,16 +61,17 @@ class Hands:
             case Create():
                 await self._create(action)
             case Start():
-                await self._start(action)
+                await self._start(action, _find(document, action.key))
             case Signal():
                 await self._docker.signal(action.name, action.signal)
                 # Remembered afterwards: better a second signal than a kill without a first.
-                await self._memory.change(action.key, signalled_at_s=self._clock.monotonic())
+                await self._note(action, signalled_at_s=self._clock.monotonic())
             case Kill():
-                await self._memory.change(action.key, killed_at_s=self._clock.monotonic())
+                await self._note(action, killed_at_s=self._clock.monotonic())
                 await self._docker.signal(action.name, "SIGKILL")
             case ReportStarted():
-                await self._memory.change(action.key, started=True)
+                origin = _find(document, action.key).origin
+                await self._memory.change_of(action.key, origin, started=True)
                 self._outbox.ring()
             case ReportExited():
                 await self._report_exited(action, _find(document, action.key))
@@ -83,7 +84,9 @@ class Hands:
     async def _create(self, action: Create) -> None:
         wanted = action.wanted
         try:
-            order = launch.launch(wanted, self._config, revision=action.revision)
+            order = launch.launch(
+                wanted, self._config, revision=action.revision, epoch=action.epoch
+            )
             directory = launch.checkpoint_directory(wanted, self._config)
             if directory is not None:
                 await self._files.make_dir(directory.path, below=directory.below, for_all=True)
@@ -93,8 +96,9 @@ class Hands:
         except Rejected as error:
             self._refuse(action.key, error)
 
-    async def _start(self, action: Start) -> None:
-        await self._memory.change(action.key, launched_at_s=self._clock.monotonic())
+    async def _start(self, action: Start, wanted: WantedContainer) -> None:
+        now_s = self._clock.monotonic()
+        await self._memory.change_of(action.key, wanted.origin, launched_at_s=now_s)
         try:
             await self._docker.start(action.name)
         except NotFound:
@@ -116,7 +120,7 @@ class Hands:
             message=action.message[:MESSAGE_LENGTH_MAX],
             checkpoint_step=step,
         )
-        await self._memory.change(action.key, exit=event)
+        await self._memory.change_of(action.key, wanted.origin, exit=event)
         self._outbox.ring()
 
     async def _save_logs_and_remove(self, action: SaveLogsAndRemove) -> None:
@@ -133,6 +137,9 @@ class Hands:
             msg = f"{action.name} cannot be removed: {error}"
             raise Unavailable(msg) from error
         await self._files.remove(self._paths.run_dir(action.name))
+
+    async def _note(self, action: Signal | Kill, **changes: float) -> None:
+        await self._memory.change_of(action.key, action.origin, **changes)
 
     def _refuse(self, key: Key, error: Rejected) -> None:
         _log.warning("container.refused", container=key, reason=str(error))

@@ -5,7 +5,7 @@ closed for ever are written together, and no crash can fall between the two.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -14,7 +14,8 @@ from dorm.ports import Files
 from events.codec import from_json, to_json
 from events.errors import Corrupt
 from events.generations import ContainerExited
-from reconcilers.documents import container_name
+from reconcilers.documents import NodeDocument, container_name, same_origin
+from reconcilers.history import Position
 from reconcilers.node import Key
 
 
@@ -23,6 +24,7 @@ class ContainerMemory:
     """What the agent knows of one container that Docker does not.
 
     Attributes:
+        origin: Which container of that name; see `reconcilers.documents.WantedContainer`.
         launched_at_s: When its start was ordered, by this machine's monotonic clock. From then on
             it may have run.
         signalled_at_s: When its stop signal was sent, by this machine's monotonic clock.
@@ -35,6 +37,7 @@ class ContainerMemory:
     app_id: str
     generation: int
     rank: int
+    origin: str = ""
     launched_at_s: float | None = None
     signalled_at_s: float | None = None
     killed_at_s: float | None = None
@@ -60,13 +63,20 @@ class Remembered:
 
     Attributes:
         agent_id: Made once; by it a restarted agent recognises its own node key.
-        document_revision: No document older than this is believed.
+        document_revision: No document older than this is believed, within its epoch.
+        document_epoch: Epoch of the store that this and the containers are of.
+        store: How far the store was seen, as of the last write. It may lag, but never behind what
+            was done with containers: each of those is a write.
+        held: Why this agent obeys nothing until an operator begins a new epoch; or empty.
         containers: By name.
         saved_logs: Names of removed containers whose output is kept, oldest first.
     """
 
     agent_id: str
     document_revision: int = 0
+    document_epoch: int = 1
+    store: Position = attrs.field(factory=Position)
+    held: str = ""
     containers: Mapping[str, ContainerMemory] = attrs.field(factory=dict)
     saved_logs: tuple[str, ...] = ()
 
@@ -82,7 +92,7 @@ class Memory:
         self.now = now
         self._files, self._path = files, path
         self._writing = asyncio.Lock()
-        self._believed = now.document_revision
+        self._believed, self._seen = now.document_revision, now.store.revision
 
     @classmethod
     async def load(cls, files: Files, path: str, *, new_agent_id: str) -> "Memory":
@@ -112,16 +122,64 @@ class Memory:
 
     async def change(self, *keys: Key, **changes: Any) -> None:  # noqa: ANN401 - attrs.evolve's
         """Change what is known of these containers, durably."""
+        await self._write(lambda now: _changed(now, [_of(now, key) for key in keys], changes))
 
-        def changed(now: Remembered) -> Remembered:
-            new = {container_name(*key): attrs.evolve(_of(now, key), **changes) for key in keys}
-            return attrs.evolve(now, containers={**now.containers, **new})
-
-        await self._write(changed)
+    async def change_of(self, key: Key, origin: str, **changes: Any) -> None:  # noqa: ANN401 - attrs.evolve's
+        """The same for one container of this origin: nothing of one before it is taken over."""
+        changes["origin"] = origin
+        await self._write(lambda now: _changed(now, [_of(now, key, origin)], changes))
 
     def believe(self, document_revision: int) -> None:
         """Note that a document is believed: durably with the next write."""
         self._believed = max(self._believed, document_revision)
+
+    @property
+    def known(self) -> Position:
+        """Return how far the store was ever seen."""
+        return attrs.evolve(self.now.store, revision=self._seen)
+
+    def saw(self, revision: int) -> None:
+        """Note where the store stood: durably with the next write."""
+        self._seen = max(self._seen, revision)
+
+    async def keep_up(self, *, behind_max: int) -> None:
+        """Make durable how far the store was seen, if that is more than this many revisions on."""
+        if self._seen - self.now.store.revision > behind_max:
+            await self._write(lambda now: now)
+
+    async def hold(self, reason: str) -> None:
+        """Note that nothing is obeyed any more, or again for no reason."""
+        await self._write(lambda now: attrs.evolve(now, held=reason))
+
+    async def enter(self, store: Position, *, first: bool) -> None:
+        """Take another epoch of the store. What is remembered of containers is not of it yet.
+
+        Args:
+            store: What was found.
+            first: No epoch was known before, so what is remembered is of this one.
+        """
+        epoch = store.epoch if first else self.now.document_epoch
+        self._seen = store.revision
+        await self._write(lambda now: attrs.evolve(now, store=store, held="", document_epoch=epoch))
+
+    async def rebase(self, document: NodeDocument) -> None:
+        """Begin with the first document of another epoch.
+
+        What happened to containers that its history knows is reported again, because the reports
+        may be lost. The others are none of its business: their names may come again.
+        """
+        wanted = {container.name: container.origin for container in document.containers}
+
+        def rebased(now: Remembered) -> Remembered:
+            kept = {
+                name: attrs.evolve(one, start_sent=False, exit_sent=False)
+                for name, one in now.containers.items()
+                if name in wanted and same_origin(one.origin, wanted[name])
+            }
+            self._believed = document.revision
+            return attrs.evolve(now, containers=kept, document_epoch=document.epoch)
+
+        await self._write(rebased)
 
     async def keep_log(self, name: str, *, most: int) -> tuple[str, ...]:
         """Note that a removed container's output is kept. Returns the names to drop for it."""
@@ -149,11 +207,21 @@ class Memory:
 
     async def _write(self, change: Callable[[Remembered], Remembered]) -> None:
         async with self._writing:
-            new = attrs.evolve(change(self.now), document_revision=self._believed)
+            new = change(self.now)
+            store = attrs.evolve(new.store, revision=self._seen)
+            new = attrs.evolve(new, document_revision=self._believed, store=store)
             await self._files.write(self._path, to_json(new))
             self.now = new
 
 
-def _of(now: Remembered, key: Key) -> ContainerMemory:
+def _of(now: Remembered, key: Key, origin: str = "") -> ContainerMemory:
     blank = ContainerMemory(app_id=key[0], generation=key[1], rank=key[2])
-    return now.containers.get(container_name(*key), blank)
+    found = now.containers.get(container_name(*key), blank)
+    return found if same_origin(found.origin, origin) else blank
+
+
+def _changed(
+    now: Remembered, containers: Iterable[ContainerMemory], changes: Mapping[str, Any]
+) -> Remembered:
+    new = {container_name(*one.key): attrs.evolve(one, **changes) for one in containers}
+    return attrs.evolve(now, containers={**now.containers, **new})

@@ -39,6 +39,7 @@ class Registration:
         held: Set from the first time on that the key was held, unless another agent took it.
         lease_id: 0 while there is none.
         create_revision: Of the key as held; every other write of the agent compares it.
+        wrote: The key that was written last, and the revision of that: proof of a history.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Registration:
         self.held = asyncio.Event()
         self.lease_id = 0
         self.create_revision = 0
+        self.wrote: tuple[str, int] | None = None
         self._etcd, self._clock, self._backoff = world.etcd, world.clock, world.backoff()
         self._key, self._node_id = Keys(cluster).node(node_id), node_id
         self._holder, self._ttl_s = holder, ttl_s
@@ -75,6 +77,8 @@ class Registration:
             written = await self._etcd.txn([guard], [Put(key, value, self.lease_id)])
         except Rejected:  # The lease went a moment ago.
             return False
+        if written.succeeded:
+            self.wrote = key, written.revision
         return written.succeeded
 
     def lost(self) -> None:
@@ -102,7 +106,7 @@ class Registration:
         if not result.succeeded:
             return False
         self.create_revision = result.revision if found is None else found.create_revision
-        self.lease_id = lease.lease_id
+        self.lease_id, self.wrote = lease.lease_id, (self._key, result.revision)
         self.held.set()
         _log.info("registration.held", node_id=self._node_id, lease_id=lease.lease_id)
         return True

@@ -3,6 +3,7 @@
 import structlog
 
 from dorm.agent import progress
+from dorm.agent.history import History
 from dorm.agent.orders import Orders
 from dorm.agent.paths import Paths
 from dorm.agent.registration import Registration
@@ -27,9 +28,10 @@ class Reporter:
         incarnation: str,
         registration: Registration,
         orders: Orders,
+        history: History,
     ) -> None:
         self._config, self._incarnation = config, incarnation
-        self._registration, self._orders = registration, orders
+        self._registration, self._orders, self._history = registration, orders, history
         self._files, self._clock, self._backoff = world.files, world.clock, world.backoff()
         self._key = Keys(config.cluster.cluster).status(config.node_id)
         self._told: tuple[int, NodeStatus] | None = None
@@ -60,5 +62,6 @@ class Reporter:
             node_id=self._config.node_id,
             incarnation=self._incarnation,
             document_revision=document.revision if document else 0,
+            alarm=self._history.alarm,
             progress=await progress.read_all(self._files, paths, document) if document else {},
         )

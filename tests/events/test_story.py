@@ -119,7 +119,12 @@ def test_the_story_of_a_subject_is_every_event_that_names_it() -> None:
 @given(envelopes())
 def test_every_event_but_a_seal_is_about_something(recorded: Recorded) -> None:
     """An event that no story tells could hide what happened; some are about the cluster."""
-    of_the_cluster = {"store.epoch_began/1", "segment.sealed/1", "layout.configured/1", "layout.due/1"}
+    of_the_cluster = {
+        "store.epoch_began/1",
+        "segment.sealed/1",
+        "layout.configured/1",
+        "layout.due/1",
+    }
     kind = KIND_OF[type(recorded.event)]
 
     assert subjects(recorded) or kind in of_the_cluster or not recorded.event.changes  # type: ignore[union-attr]
