@@ -28,7 +28,7 @@ from events.generations import (
     StopRequested,
 )
 from events.layouts import LayoutDecided
-from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned
+from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned, NodeSettled
 from events.policy import LayoutConfigured, LayoutDue
 
 Event = (
@@ -46,6 +46,7 @@ Event = (
     | NodeLost
     | NodeReturned
     | NodeForgotten
+    | NodeSettled
     | LayoutDecided
     | LayoutConfigured
     | LayoutDue
@@ -75,6 +76,7 @@ CATALOG: Final[dict[str, type[Event]]] = {
     "node.lost/1": NodeLost,
     "node.returned/1": NodeReturned,
     "node.forgotten/1": NodeForgotten,
+    "node.settled/1": NodeSettled,
     "layout.decided/2": LayoutDecided,
     "layout.configured/1": LayoutConfigured,
     "layout.due/1": LayoutDue,

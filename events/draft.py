@@ -38,6 +38,7 @@ class Draft:
     seal: str
     sealed_segment: int
     store_epoch: int
+    unsettled: dict[str, int]
 
     @classmethod
     def of(cls, state: ClusterState) -> Self:

@@ -33,7 +33,7 @@ from events.generations import (
     StopRequested,
 )
 from events.layouts import LayoutDecided
-from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned
+from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned, NodeSettled
 from events.policy import LayoutConfigured, LayoutDue
 from events.recorded import Recorded
 from events.rules import apps, control, generations, layouts, nodes
@@ -106,6 +106,8 @@ def _change(draft: Draft, recorded: Recorded) -> None:  # noqa: C901, PLR0912, P
             nodes.returned(draft, event)
         case NodeForgotten():
             nodes.forgotten(draft, event)
+        case NodeSettled():
+            nodes.settled(draft, event)
         case LayoutDecided():
             layouts.decided(draft, event, recorded)
         case LayoutConfigured():

@@ -49,6 +49,7 @@ class Generation:
         input_revision: Of the decision that the members follow from.
         origin: Id of the event that started it. Numbers come again when the store is restored
             from a backup; ids of events never do.
+        epoch: Of the store, when it was started.
         first_step: The step that it goes on from.
         started: Ranks that an agent has seen running.
         running_since_ms: When the last of them was seen running; None before.
@@ -59,6 +60,7 @@ class Generation:
     members: tuple[Member, ...]
     started_revision: int
     origin: str = ""
+    epoch: int = 1
     input_revision: int = 0
     first_step: int = 0
     started: tuple[int, ...] = ()
@@ -273,6 +275,7 @@ class ClusterState:
         ignored: How many events made no sense when they came, by reason. The same everywhere.
         seal: sha256 of the newest segment seal.
         sealed_segment: Number of the newest sealed segment; -1 before the first.
+        unsettled: Nodes that have not entered the epoch of the store yet, with that epoch.
         store_epoch: Grows by each restore of the store that an operator vouched for.
     """
 
@@ -292,6 +295,7 @@ class ClusterState:
     seal: str = ""
     sealed_segment: int = -1
     store_epoch: int = 1
+    unsettled: Mapping[str, int] = attrs.field(factory=dict)
 
     def app(self, app_id: str) -> App | None:
         """Return the application of that id, finished or not."""

@@ -25,7 +25,7 @@ from events.generations import (
     StopRequested,
 )
 from events.layouts import LayoutDecided, PartitionChange, size
-from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned
+from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned, NodeSettled
 from events.policy import LayoutConfigured, LayoutDue, LayoutRules
 from events.recorded import Recorded
 from events.text import duration, one_line, plural, resources
@@ -56,7 +56,7 @@ def subjects(recorded: Recorded) -> tuple[str, ...]:  # noqa: PLR0911 - one case
         case LayoutDecided():
             nodes = (node for change in event.changes.values() for node in change.partition)
             return *event.changes, *nodes
-        case NodeReported() | NodeLost() | NodeReturned() | NodeForgotten():
+        case NodeReported() | NodeLost() | NodeReturned() | NodeForgotten() | NodeSettled():
             return (event.node_id,)
         case LeaderElected():
             return (event.master,)
@@ -70,7 +70,7 @@ def subjects(recorded: Recorded) -> tuple[str, ...]:  # noqa: PLR0911 - one case
 
 def _raw_sentence(recorded: Recorded) -> str:
     match event := recorded.event:
-        case NodeReported() | NodeLost() | NodeReturned() | NodeForgotten():
+        case NodeReported() | NodeLost() | NodeReturned() | NodeForgotten() | NodeSettled():
             return _of_node(event, _who(recorded))
         case LayoutDecided() | LayoutConfigured() | LayoutDue():
             return _of_layout(event, _who(recorded))
@@ -151,7 +151,9 @@ def _new_values(event: AppChanged) -> str:
     return " and ".join(part for part in (", ".join(given[:-1]), *given[-1:]) if part) or "nothing"
 
 
-def _of_node(event: NodeReported | NodeLost | NodeReturned | NodeForgotten, who: str) -> str:
+def _of_node(
+    event: NodeReported | NodeLost | NodeReturned | NodeForgotten | NodeSettled, who: str
+) -> str:
     match event:
         case NodeReported():
             return f"node {event.node_id} reported {resources(event.capacity)}"
@@ -161,6 +163,8 @@ def _of_node(event: NodeReported | NodeLost | NodeReturned | NodeForgotten, who:
             return f"node {event.node_id} is back"
         case NodeForgotten():
             return f"{who} vouched that node {event.node_id} is off for good"
+        case NodeSettled():
+            return f"node {event.node_id} has nothing left from before epoch {event.epoch}"
         case _ as never:
             assert_never(never)
 

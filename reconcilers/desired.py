@@ -84,6 +84,7 @@ def _container(
         port=member.port,
         peers=peers,
         origin=generation.origin,
+        epoch=generation.epoch,
     )
 
 

@@ -42,6 +42,8 @@ class WantedContainer:
         started: An agent has reported it running, so it is never created a second time.
         origin: Id of the event that started its generation. A container of that name with another
             origin is another container, from before the store was restored from a backup.
+        epoch: Of the store, when its generation was started. In a later one it is not made any
+            more: since then it may have run, and ended, and been followed by another.
         stop: None while it should run.
         checkpoint_path: Inside the container, with the application's id filled in; or empty.
         peers: The whole generation in rank order, this container included.
@@ -66,6 +68,7 @@ class WantedContainer:
     port: int
     peers: tuple[Peer, ...]
     origin: str = ""
+    epoch: int = 1
 
     @property
     def name(self) -> str:

@@ -180,6 +180,11 @@ def plan(document: NodeDocument | None, observed: Observed) -> tuple[Action, ...
     )
 
 
+def leftovers(document: NodeDocument, observed: Observed) -> tuple[str, ...]:
+    """Return the names of containers that the history of this document does not know."""
+    return tuple(one.name for one in _orphans(document, observed))
+
+
 def next_look_ms(document: NodeDocument | None, observed: Observed) -> int | None:
     """Return after how long time alone brings something to do, or None when it does not.
 
@@ -216,7 +221,7 @@ def _wanted(
         return _absent(wanted, document, observed)
     match seen.state:
         case "created":
-            return _created(wanted, seen, observed)
+            return _created(wanted, seen, document, observed)
         case "running":
             if not wanted.started and key not in observed.started:
                 return ReportStarted(key=key)
@@ -238,14 +243,18 @@ def _absent(wanted: WantedContainer, document: NodeDocument, observed: Observed)
         return _lost(key, "the container is not there any more")
     if wanted.stop is not None:
         return _lost(key, "stopped before it was started")
+    if wanted.epoch < document.epoch:
+        return _lost(key, "of before the restore of the store, and not there")
     return Create(wanted=wanted, revision=document.revision, epoch=document.epoch)
 
 
-def _created(wanted: WantedContainer, seen: SeenContainer, observed: Observed) -> Action:
+def _created(
+    wanted: WantedContainer, seen: SeenContainer, document: NodeDocument, observed: Observed
+) -> Action:
     error = observed.refused.get(wanted.key) or seen.error
     if error:
         return _start_error(wanted.key, error)
-    if wanted.stop is not None:
+    if wanted.stop is not None or wanted.epoch < document.epoch:
         # Gone first, reported then: a start that is still on its way finds nothing to start.
         return SaveLogsAndRemove(key=wanted.key, name=seen.name)
     return Start(key=wanted.key, name=seen.name)

@@ -37,7 +37,7 @@ from events.generations import (
 )
 from events.layouts import LayoutDecided, PartitionChange, Slots
 from events.log import MemoryLog
-from events.nodes import Device, NodeForgotten, NodeLost, NodeReported, NodeReturned
+from events.nodes import Device, NodeForgotten, NodeLost, NodeReported, NodeReturned, NodeSettled
 from events.policy import LayoutConfigured, LayoutDue, LayoutRules
 from events.recorded import Recorded, Stamp
 from events.state import ClusterState
@@ -323,6 +323,11 @@ def segment_sealed(
     """A segment is closed; of no events, unless `more` gives count and revisions."""
     revisions = {"count": 0, "first_revision": 0, "last_revision": 0, **more}
     return SegmentSealed(segment=segment, sha256=sha256, previous=previous, **revisions)
+
+
+def node_settled(node_id: str = "n1", *, epoch: int = 2) -> NodeSettled:
+    """A node has entered an epoch of the store."""
+    return NodeSettled(node_id=node_id, epoch=epoch)
 
 
 def store_epoch_began(

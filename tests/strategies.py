@@ -249,6 +249,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     generations.GenerationStopped: st.builds(
         generations.GenerationStopped, app_id=app_ids, generation=numbers
     ),
+    nodes.NodeSettled: st.builds(nodes.NodeSettled, node_id=node_ids, epoch=counts),
     control.LeaderElected: st.builds(control.LeaderElected, master=names, epoch=counts),
     control.SegmentSealed: st.builds(
         control.SegmentSealed,

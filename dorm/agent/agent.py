@@ -173,5 +173,6 @@ class Agent:
             memory=memory,
             hands=Hands(self._config, self._world, memory=memory, outbox=outbox),
             document=document,
+            settled=outbox.settle,
             relist_s=self._config.relist_s,
         )

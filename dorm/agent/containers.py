@@ -29,10 +29,21 @@ class Containers:
         memory: Memory,
         hands: Hands,
         document: Callable[[], NodeDocument | None],
+        settled: Callable[[int], None],
         relist_s: float,
     ) -> None:
+        """Take what it works with.
+
+        Args:
+            world: The ports.
+            memory: Of the agent.
+            hands: Carry out what is decided.
+            document: Returns what is wanted; None while nothing may be done.
+            settled: Told when nothing of before an epoch of the store is left.
+            relist_s: How often Docker is listed without any wake-up.
+        """
         self._world, self._memory, self._hands = world, memory, hands
-        self._document, self._relist_s = document, relist_s
+        self._document, self._settled, self._relist_s = document, settled, relist_s
         self._bell = asyncio.Event()
         self._busy: set[Key] = set()
         self._backoffs: dict[Key, Backoff] = {}
@@ -70,6 +81,8 @@ class Containers:
         if document is None:
             return self._relist_s
         observed = self._observe(document, containers, busy)
+        if not busy and not node.leftovers(document, observed):
+            self._settled(document.epoch)
         for action in node.plan(document, observed):
             self._busy.add(action.key)
             group.create_task(self._act(action, document))

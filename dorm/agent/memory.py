@@ -65,6 +65,7 @@ class Remembered:
         agent_id: Made once; by it a restarted agent recognises its own node key.
         document_revision: No document older than this is believed, within its epoch.
         document_epoch: Epoch of the store that this and the containers are of.
+        settled_epoch: The log knows that nothing of before this epoch is left here.
         store: How far the store was seen, as of the last write. It may lag, but never behind what
             was done with containers: each of those is a write.
         held: Why this agent obeys nothing until an operator begins a new epoch; or empty.
@@ -75,6 +76,7 @@ class Remembered:
     agent_id: str
     document_revision: int = 0
     document_epoch: int = 1
+    settled_epoch: int = 1
     store: Position = attrs.field(factory=Position)
     held: str = ""
     containers: Mapping[str, ContainerMemory] = attrs.field(factory=dict)
@@ -161,6 +163,10 @@ class Memory:
         epoch = store.epoch if first else self.now.document_epoch
         self._seen = store.revision
         await self._write(lambda now: attrs.evolve(now, store=store, held="", document_epoch=epoch))
+
+    async def settled(self, epoch: int) -> None:
+        """Note that the log knows this node to have settled in this epoch."""
+        await self._write(lambda now: attrs.evolve(now, settled_epoch=epoch))
 
     async def rebase(self, document: NodeDocument) -> None:
         """Begin with the first document of another epoch.

@@ -14,12 +14,12 @@ from dorm.agent.world import World
 from events.errors import Regressed, Unavailable
 from events.generations import ContainerExited, ContainerStarted
 from events.log import EVENTS_PER_APPEND_MAX
-from events.nodes import NodeReported
+from events.nodes import NodeReported, NodeSettled
 from events.recorded import Stamp
 
 _log = structlog.get_logger()
 
-Report = NodeReported | ContainerStarted | ContainerExited
+Report = NodeReported | NodeSettled | ContainerStarted | ContainerExited
 
 
 class Outbox:
@@ -30,6 +30,7 @@ class Outbox:
         self._history, self._backoff = history, world.backoff()
         self._description: NodeReported | None = None
         self._described: NodeReported | None = None
+        self._settled: NodeSettled | None = None
         self._bell = asyncio.Event()
         self._bell.set()  # An agent before may have left something.
 
@@ -46,6 +47,12 @@ class Outbox:
         """Report the node once more: another history may not know it."""
         self._description = self._description or self._described
         self.ring()
+
+    def settle(self, epoch: int) -> None:
+        """Report, once, that nothing of before this epoch of the store is left."""
+        if epoch > self._memory.now.settled_epoch:
+            self._settled = NodeSettled(node_id=self._node_id, epoch=epoch)
+            self.ring()
 
     async def run(self) -> None:
         """Send for ever. In a store of another history nothing is sent, see `History`."""
@@ -75,7 +82,8 @@ class Outbox:
             if one.started and not one.start_sent
         ]
         exits = [one.exit for one in records if one.exit is not None and not one.exit_sent]
-        return [*description, *starts, *exits]
+        settled = [self._settled] if self._settled else []
+        return [*description, *settled, *starts, *exits]
 
     async def _send(self, batch: Sequence[Report]) -> bool:
         """Returns whether the log has it; False when the store turned out to be another one."""
@@ -105,6 +113,9 @@ class Outbox:
     async def _note_sent(self, batch: Sequence[Report]) -> None:
         if self._description in batch:
             self._described, self._description = self._description, None
+        if self._settled is not None and self._settled in batch:
+            await self._memory.settled(self._settled.epoch)
+            self._settled = None
         starts = [_key(one) for one in batch if isinstance(one, ContainerStarted)]
         exits = [_key(one) for one in batch if isinstance(one, ContainerExited)]
         if starts:

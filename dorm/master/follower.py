@@ -23,6 +23,7 @@ class Follower:
     Attributes:
         state: Replaced as a whole, never changed.
         events_read: How many events were folded since the start of this process.
+        last: The newest event that was folded; None before the first.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class Follower:
     ) -> None:
         self.state = start or ClusterState()
         self.events_read = 0
+        self.last: Recorded | None = None
         self._batches, self._clock = batches, clock
         self._moved = asyncio.Condition()
         self._wake_ups: set[asyncio.Event] = set()
@@ -40,6 +42,7 @@ class Follower:
 
         Raises:
             Corrupt: The log does not decode or fold. The process must stop.
+            Regressed: The store stands before what was read. Call again once it does not.
         """
         async for batch in self._batches(self.state.revision):
             self._read_at = self._clock.monotonic()
@@ -47,10 +50,15 @@ class Follower:
                 continue
             self.state = fold(batch, self.state)
             self.events_read += len(batch)
+            self.last = batch[-1]
             async with self._moved:
                 self._moved.notify_all()
             for event in self._wake_ups:
                 event.set()
+
+    def begin_anew(self, state: ClusterState) -> None:
+        """Forget what was read: the store holds another history. Only while `run` does not run."""
+        self.state, self.last, self._read_at = state, None, None
 
     def wake(self, event: asyncio.Event) -> None:
         """Set `event` whenever the state moves."""

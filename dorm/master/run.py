@@ -51,6 +51,7 @@ async def _run(config: MasterConfig) -> int:
     def log_of(part: str) -> EtcdLog:
         return EtcdLog(client, keys, producer=f"{config.name}.{part}.{incarnation}")
 
+    api_log = log_of("api")
     planner = ChildPlanner(config.planner, clock=clock, randomness=randomness)
     master = Master(
         config,
@@ -59,8 +60,9 @@ async def _run(config: MasterConfig) -> int:
         planner=planner,
         clock=clock,
         randomness=randomness,
+        other_logs=(api_log,),
     )
-    api_log, agents = log_of("api"), HttpAgentLogs()
+    agents = HttpAgentLogs()
     service = Service(
         name=config.name, log=api_log, clock=clock, randomness=randomness, view=master
     )

@@ -23,3 +23,5 @@ def store_epoch_began(draft: Draft, event: StoreEpochBegan) -> None:
     if event.epoch <= draft.store_epoch:
         raise Senseless("store epoch has begun before")
     draft.store_epoch = event.epoch
+    told = (name.removeprefix("node/") for name in event.witnesses if name.startswith("node/"))
+    draft.unsettled = dict.fromkeys(sorted({*draft.nodes, *told}), event.epoch)

@@ -3,7 +3,7 @@
 import attrs
 
 from events.draft import Draft, Senseless
-from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned
+from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned, NodeSettled
 from events.recorded import Recorded
 from events.state import Exit, Node
 
@@ -38,6 +38,7 @@ def forgotten(draft: Draft, event: NodeForgotten) -> None:
     if not draft.node(event.node_id).lost:
         raise Senseless("node is not lost")
     del draft.nodes[event.node_id]
+    draft.unsettled.pop(event.node_id, None)
     gone = Exit(exit_code=None, reason="lost", message=f"node {event.node_id} was forgotten")
     for app in tuple(draft.apps.values()):
         generation = app.generation
@@ -47,3 +48,12 @@ def forgotten(draft: Draft, event: NodeForgotten) -> None:
         if exits:
             generation = attrs.evolve(generation, exits={**generation.exits, **exits})
             draft.put(attrs.evolve(app, generation=generation))
+
+
+def settled(draft: Draft, event: NodeSettled) -> None:
+    """Wait for this node no more."""
+    if event.epoch != draft.store_epoch:
+        raise Senseless("settled in another store epoch")
+    if event.node_id not in draft.unsettled:
+        raise Senseless("node is settled already")
+    del draft.unsettled[event.node_id]

@@ -308,6 +308,12 @@ SENSELESS = [
     ("unknown app", (), b.app_quarantined("a")),
     ("leader of an older epoch", (b.leader_elected(epoch=2),), b.leader_elected(epoch=1)),
     ("segment is already sealed", (b.segment_sealed(1),), b.segment_sealed(1)),
+    ("settled in another store epoch", (b.a_node("n1"),), b.node_settled("n1", epoch=2)),
+    (
+        "node is settled already",
+        (b.a_node("n1"), b.store_epoch_began(2), b.node_settled("n1", epoch=2)),
+        b.node_settled("n1", epoch=2),
+    ),
     ("store epoch has begun before", (b.store_epoch_began(2),), b.store_epoch_began(2)),
 ]
 

@@ -26,6 +26,7 @@ SENTENCES = {
     "node.lost/1": "node n1 is lost: its agent is silent",
     "node.returned/1": "node n1 is back",
     "node.forgotten/1": "ann vouched that node n1 is off for good",
+    "node.settled/1": "node n1 has nothing left from before epoch 2",
     "layout.decided/2": "layout decided by drf/1 from revision 41, part 1 of 2 (not the configured "
     "policy: the planner ran out of memory): digits-a-x1y2z gets 1 container on n1 (fair share); "
     "digits-b-k3l4m gets nothing (fair share)",
