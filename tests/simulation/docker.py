@@ -151,6 +151,7 @@ class Engine:
             app_id=container.app_id,
             generation=container.generation,
             number=container.rank,
+            origin=launch.labels[labels.ORIGIN],
             size=int(launch.env["DORM_WORLD_SIZE"]),
             program=Program.from_env(launch.env),
             fresh="--fresh" in launch.command,
