@@ -12,9 +12,11 @@ import attrs
 from dorm.api import policy, shapes
 from dorm.api.changes import Change, app_changed
 from dorm.api.lookup import find_app, find_node
+from dorm.api.present import writing
 from dorm.api.shapes import Shape
 from dorm.api.view import View
 from dorm.ports import Clock, Randomness
+from dorm.store import StoreMark
 from events.apps import (
     AppCancelRequested,
     AppSpec,
@@ -65,12 +67,10 @@ class Service:
             Conflict: The key was used for another application.
         """
         app_id = f"{spec.name}-{self.randomness.token(TOKEN_LENGTH)}"
-        receipt = await self.log.submit(
-            AppSubmitted(app_id=app_id, spec=spec),
-            key=key,
-            stamp=self._stamp(user, f"submit {key}"),
-        )
-        await self.view.wait_for(receipt.revision)
+        event, stamp = AppSubmitted(app_id=app_id, spec=spec), self._stamp(user, f"submit {key}")
+        async with writing(self.view):
+            receipt = await self.log.submit(event, key=key, stamp=stamp)
+            await self.view.wait_for(receipt.revision)
         return receipt
 
     async def cancel(self, wanted: str, *, user: str) -> App:
@@ -152,6 +152,14 @@ class Service:
             )
         await self._append([NodeForgotten(node_id=node_id)], user, "forget")
 
+    async def new_epoch(self, *, after: int, user: str) -> StoreMark:
+        """Take an operator's word for a store that was restored from a backup.
+
+        Raises:
+            Conflict: The store is not in the epoch `after`, perhaps because it was begun already.
+        """
+        return await self.view.begin_epoch(after=after, stamp=self._stamp(user, "new epoch"))
+
     # Reads
 
     def apps(self, *, finished: bool) -> list[Shape]:
@@ -214,6 +222,10 @@ class Service:
             "leader": state.leader,
             "epoch": state.epoch,
             "healthy": self.view.healthy(),
+            "hold": self.view.hold(),
+            "alarms": [to_plain(alarm) for alarm in self.view.alarms()],
+            "store_epoch": self.view.store_epoch(),
+            "unsettled": list(state.unsettled),
             "revision": state.revision,
             "state_hash": state_hash(state),
             "ignored": dict(sorted(state.ignored.items())),
@@ -232,8 +244,9 @@ class Service:
         return Stamp(at_ms=self.clock.now_ms(), actor=f"user/{user}", cause=cause)
 
     async def _append(self, events: Sequence[Event], user: str, cause: str) -> None:
-        revision = await self.log.append(events, stamp=self._stamp(user, cause))
-        await self.view.wait_for(revision)
+        async with writing(self.view):
+            revision = await self.log.append(events, stamp=self._stamp(user, cause))
+            await self.view.wait_for(revision)
 
     def _again(self, app: App) -> App:
         return self.view.state().app(app.app_id) or app

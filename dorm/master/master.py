@@ -36,7 +36,7 @@ _log = structlog.get_logger()
 
 TICK_S: Final = 1.0  # leases and waits are looked at this often, besides every move of the log
 UPKEEP_S: Final = 5.0
-SILENCE_S_MAX: Final = 10.0  # a follower that has not heard from etcd for longer is stale
+SILENCE_S_MAX: Final = 6.0  # a follower that has not heard from etcd for longer is stale
 
 
 class Master:

@@ -12,10 +12,12 @@ from dorm.api.logs import LogReader
 from dorm.api.routes import build
 from dorm.api.service import Service
 from dorm.status import NodeStatus
+from dorm.store import Alarm, StoreMark
 from events.catalog import Event
-from events.errors import NotFound, Unavailable
+from events.errors import Conflict, NotFound, Unavailable
 from events.fold import fold
 from events.log import MemoryLog
+from events.recorded import Stamp
 from events.state import ClusterState
 from tests.builders import BY_TEST, a_node
 
@@ -28,6 +30,9 @@ class StandInView:
         self._log = log
         self.told: dict[str, NodeStatus] = {}
         self.behind = False
+        self.stale = False
+        self.held = ""
+        self.begun: list[int] = []
 
     def state(self) -> ClusterState:
         """See `View`."""
@@ -48,7 +53,30 @@ class StandInView:
 
     def healthy(self) -> bool:
         """See `View`."""
-        return not self.behind
+        return not self.stale
+
+    def silence_s(self) -> float | None:
+        """See `View`."""
+        return 42.0 if self.stale else 0.2
+
+    def hold(self) -> str:
+        """See `View`."""
+        return self.held
+
+    def alarms(self) -> tuple[Alarm, ...]:
+        """See `View`."""
+        return ()
+
+    def store_epoch(self) -> int:
+        """See `View`."""
+        return 1 + len(self.begun)
+
+    async def begin_epoch(self, *, after: int, stamp: Stamp) -> StoreMark:
+        """See `View`."""
+        if after != self.store_epoch():
+            raise Conflict("is not the epoch of the store", field="after", value=str(after))
+        self.begun.append(after)
+        return StoreMark(epoch=after + 1, store_id="x", since_revision=0, at_ms=0, by=stamp.actor)
 
 
 class StandInClock:
