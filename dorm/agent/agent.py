@@ -101,6 +101,10 @@ class Agent:
             containers.ring()
             group.create_task(listener.run())
 
+    def now_ms(self) -> int:
+        """Return this machine's UTC time, for those who compare clocks."""
+        return self._world.clock.now_ms()
+
     async def logs(
         self, app_id: str, generation: int, rank: int, *, follow: bool
     ) -> AsyncGenerator[bytes, None]:

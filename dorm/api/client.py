@@ -129,6 +129,10 @@ class ApiClient:
         """Begin the epoch of the store that follows `after`."""
         return self._json("POST", "/v1/admin/new-epoch", content=_body({"after": after}))
 
+    def doctor(self) -> list[dict[str, Any]]:
+        """Return what the answering master finds out about etcd, Docker and clocks."""
+        return list(self._json("GET", "/v1/admin/doctor")["findings"])
+
     @contextmanager
     def logs(self, app: str, *, params: Mapping[str, int]) -> Iterator[Iterator[bytes]]:
         """Open a stream of output, without a limit on how long it is silent."""

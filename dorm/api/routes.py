@@ -21,6 +21,7 @@ from dorm.api.service import EVENTS_PER_PAGE_MAX, Service
 from dorm.api.shapes import Shape
 from dorm.spec import from_json_text, from_yaml
 from dorm.spec.document import DOCUMENT_BYTES_MAX
+from events.codec import to_plain
 from events.errors import Rejected
 
 REVISION_MAX: Final = (1 << 63) - 1
@@ -50,6 +51,7 @@ def build(service: Service, logs: LogReader) -> Starlette:
             Route("/v1/events", routes.events, methods=["GET"]),
             Route("/v1/status", routes.status, methods=["GET"]),
             Route("/v1/admin/new-epoch", routes.new_epoch, methods=["POST"]),
+            Route("/v1/admin/doctor", routes.doctor, methods=["GET"]),
             Route("/healthz", routes.healthz, methods=["GET"]),
             Route("/readyz", routes.readyz, methods=["GET"]),
             Route("/v1/state", routes.state, methods=["GET"]),
@@ -157,6 +159,11 @@ class Routes:
         fresh = present.staleness(self._service.view)
         status = "hold" if fresh["hold"] else "stale" if fresh["stale"] else "ok"
         return self._page({"status": status}, status_code=503 if fresh["stale"] else 200)
+
+    async def doctor(self, _: Request) -> Response:
+        """GET /v1/admin/doctor."""
+        found = await self._service.findings()
+        return self._page({"findings": [to_plain(one) for one in found]})
 
     async def new_epoch(self, request: Request) -> Response:
         """POST /v1/admin/new-epoch: {"after": the epoch that the operator has seen}."""

@@ -4,7 +4,7 @@ Any master answers, leader or not: a submit is an event like any other, and ever
 same log. A write is answered when this master's own view has it, so users read what they wrote.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import attrs
@@ -15,6 +15,7 @@ from dorm.api.lookup import find_app, find_node
 from dorm.api.present import writing
 from dorm.api.shapes import Shape
 from dorm.api.view import View
+from dorm.doctor import Finding
 from dorm.ports import Clock, Randomness
 from dorm.store import StoreMark
 from events.apps import (
@@ -50,6 +51,7 @@ class Service:
         name: Of the master.
         log: The API's own, apart from the leader's, so that neither has to settle the other's
             writes.
+        findings: What `dorm doctor` shows.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Service:
     clock: Clock
     randomness: Randomness
     view: View
+    findings: Callable[[], Awaitable[Sequence[Finding]]]
 
     # Writes
 

@@ -9,6 +9,7 @@ from dorm.cli.admin import admin
 from dorm.cli.apps import cancel, change, ps, retry, show, why
 from dorm.cli.daemons import agent, master
 from dorm.cli.dev import dev
+from dorm.cli.doctor import doctor
 from dorm.cli.feed import events
 from dorm.cli.logs import logs
 from dorm.cli.nodes import forget, nodes
@@ -21,7 +22,7 @@ from dorm.cli.version import show_version, version
 
 COMMANDS: Final = (
     *(submit, ps, show, why, logs, change, cancel, retry),
-    *(nodes, forget, status, events, policy),
+    *(nodes, forget, status, events, policy, doctor),
     *(simulate, dev, master, agent, admin, version),
 )
 

@@ -1,15 +1,16 @@
 """Run a master as a process: wire the ports, serve the API, hand over at a clean stop."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dorm import etcd
+from dorm import doctor, etcd
 from dorm.api.agent_logs import HttpAgentLogs
+from dorm.api.checkup import Checkup
 from dorm.api.logs import LogReader
 from dorm.api.routes import build
 from dorm.api.service import Service
@@ -20,6 +21,7 @@ from dorm.log.etcd_log import EtcdLog
 from dorm.master.master import Master
 from dorm.master.metrics import CONTENT_TYPE, Metrics
 from dorm.planner.supervisor import ChildPlanner
+from dorm.ports import Etcd
 from dorm.serving import listen, run_beside
 from events.errors import Corrupt
 
@@ -63,12 +65,19 @@ async def _run(config: MasterConfig) -> int:
         other_logs=(api_log,),
     )
     agents = HttpAgentLogs()
+    checkup = Checkup(master, etcd=client, endpoints=config.cluster.etcd, clock=clock)
     service = Service(
-        name=config.name, log=api_log, clock=clock, randomness=randomness, view=master
+        name=config.name,
+        log=api_log,
+        clock=clock,
+        randomness=randomness,
+        view=master,
+        findings=checkup.findings,
     )
     app = build(service, LogReader(master, log=api_log, agents=agents, clock=clock))
     app.add_route("/metrics", scraped(master.metrics), methods=["GET"])
     exit_code = EXIT_OK
+    await warn_of_etcd(client, config.cluster.etcd)
     try:
         await run_beside(master.run(), app, listener)
     except* Corrupt as group:
@@ -80,6 +89,13 @@ async def _run(config: MasterConfig) -> int:
         await agents.close()
         await client.close()
     return exit_code
+
+
+async def warn_of_etcd(client: Etcd, endpoints: Sequence[str]) -> None:
+    """Log what is known to be wrong with etcd; `dorm doctor` shows it again at any time."""
+    for one in doctor.of_etcd(await client.status(), endpoints):
+        if one.level != "ok":
+            _log.warning("etcd.warning", member=one.subject, text=one.text, hint=one.hint)
 
 
 def scraped(metrics: Metrics) -> Callable[[Request], Awaitable[Response]]:

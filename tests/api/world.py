@@ -1,7 +1,7 @@
 """A master's API over an in-memory log: everything real but the network and the clock."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from dorm.api.logs import LogReader
 from dorm.api.routes import build
 from dorm.api.service import Service
+from dorm.doctor import Finding
 from dorm.status import NodeStatus
 from dorm.store import Alarm, StoreMark
 from events.catalog import Event
@@ -140,13 +141,22 @@ class World:
     def __init__(self, *events: Event, page_size: int = 1000) -> None:
         """Begin with the history that `events` are."""
         self.log = MemoryLog(page_size=page_size)
+        self.found: list[Finding] = []
         self.view, self.agents = StandInView(self.log), StandInAgents()
         clock = StandInClock()
         self.service = Service(
-            name="m1", log=self.log, clock=clock, randomness=Counting(), view=self.view
+            name="m1",
+            log=self.log,
+            clock=clock,
+            randomness=Counting(),
+            view=self.view,
+            findings=self._findings,
         )
         self.logs = LogReader(self.view, log=self.log, agents=self.agents, clock=clock)
         self.happen(*events)
+
+    async def _findings(self) -> Sequence[Finding]:
+        return tuple(self.found)
 
     def happen(self, *events: Event) -> None:
         """Record more events."""
