@@ -17,6 +17,7 @@ class Keys:
         self.leader = f"{self.root}/leader"
         self.store = f"{self.root}/store"
         self.alarms = f"{self.root}/alarm/"
+        self.masters = f"{self.root}/master/"
         self.nodes = f"{self.root}/node/"
         self.desireds = f"{self.root}/desired/"
         self.statuses = f"{self.root}/status/"
@@ -53,6 +54,10 @@ class Keys:
     def node(self, node_id: str) -> str:
         """Return the key that an agent holds by lease."""
         return f"{self.nodes}{node_id}"
+
+    def master(self, name: str) -> str:
+        """Return the key that a master holds by lease while it lives."""
+        return f"{self.masters}{name}"
 
     def alarm(self, witness: str) -> str:
         """Return the key by which a witness tells that the store went back: `node/n1`."""

@@ -5,13 +5,14 @@ state that it has folded, marked as stale. It refuses every write, at once where
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
 from dorm.api.view import View
+from events.catalog import Event
 from events.errors import Regressed, Unavailable
 
 STALE_HEADER: Final = "Dorm-Stale"
@@ -66,7 +67,7 @@ def page(view: View, content: dict[str, Any], *, status_code: int = 200) -> Resp
 
 
 @asynccontextmanager
-async def writing(view: View) -> AsyncIterator[None]:
+async def writing(view: View, events: Sequence[Event]) -> AsyncIterator[None]:
     """Run a write within its time.
 
     Raises:
@@ -86,6 +87,10 @@ async def writing(view: View) -> AsyncIterator[None]:
             written="no",
             hint="try again; see dorm status and dorm doctor",
         )
+    try:
+        view.check(events)
+    except Unavailable as error:
+        raise NotNow(str(error), written="no", hint="finish the upgrade of the masters") from error
     try:
         async with asyncio.timeout(WRITE_S):
             yield

@@ -71,7 +71,7 @@ class Service:
         """
         app_id = f"{spec.name}-{self.randomness.token(TOKEN_LENGTH)}"
         event, stamp = AppSubmitted(app_id=app_id, spec=spec), self._stamp(user, f"submit {key}")
-        async with writing(self.view):
+        async with writing(self.view, [event]):
             receipt = await self.log.submit(event, key=key, stamp=stamp)
             await self.view.wait_for(receipt.revision)
         return receipt
@@ -247,7 +247,7 @@ class Service:
         return Stamp(at_ms=self.clock.now_ms(), actor=f"user/{user}", cause=cause)
 
     async def _append(self, events: Sequence[Event], user: str, cause: str) -> None:
-        async with writing(self.view):
+        async with writing(self.view, events):
             revision = await self.log.append(events, stamp=self._stamp(user, cause))
             await self.view.wait_for(revision)
 

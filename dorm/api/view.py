@@ -1,10 +1,11 @@
 """What the API may see of the master that it belongs to."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from dorm.status import NodeStatus
 from dorm.store import Alarm, StoreMark
+from events.catalog import Event
 from events.recorded import Stamp
 from events.state import ClusterState
 
@@ -50,6 +51,14 @@ class View(Protocol):
 
     def store_epoch(self) -> int:
         """Return the epoch of the store; 0 before the first look."""
+        ...
+
+    def check(self, events: Sequence[Event]) -> None:
+        """Let events pass that every living master can read.
+
+        Raises:
+            Unavailable: One of them cannot.
+        """
         ...
 
     async def begin_epoch(self, *, after: int, stamp: Stamp) -> StoreMark:

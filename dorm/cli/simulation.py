@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from dorm.cli.output import Output
-from dorm.cli.version import dorm_version
 from dorm.simulate.clusters import amounts, read_cluster
 from dorm.simulate.experiment import Experiment, Source, simulate
 from dorm.simulate.report import terminal_table, write
@@ -20,6 +19,7 @@ from dorm.simulate.results import Results, to_json
 from dorm.simulate.runs import Order
 from dorm.simulate.settings import Delays, read_policy
 from dorm.simulate.traces.elastic import read_elasticity
+from dorm.version import dorm_version
 from events.errors import Rejected
 from events.text import duration, plural
 from reconcilers.layout.snapshot import Options

@@ -1,22 +1,12 @@
 """`dorm version`."""
 
 import platform
-from importlib import metadata
 
 import click
 
 from dorm.cli.output import Output, pairs
 from dorm.cli.session import output_option
-
-DISTRIBUTION = "dorm-cluster"
-
-
-def dorm_version() -> str:
-    """Return the version of the installed distribution."""
-    try:
-        return metadata.version(DISTRIBUTION)
-    except metadata.PackageNotFoundError:
-        return "not installed"
+from dorm.version import dorm_version
 
 
 def show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's own

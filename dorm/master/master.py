@@ -13,6 +13,7 @@ from dorm.log import snapshots
 from dorm.log.etcd_log import EtcdLog
 from dorm.log.leadership import Leadership
 from dorm.log.tailer import Tailer
+from dorm.master.company import Company, MasterCard
 from dorm.master.follower import Follower
 from dorm.master.gauges import Gauges
 from dorm.master.holding import Holding, NewEpoch
@@ -26,11 +27,14 @@ from dorm.planner.port import Planner
 from dorm.ports import Clock, Etcd, Randomness
 from dorm.status import NodeStatus
 from dorm.store import Alarm, StoreMark
+from dorm.version import dorm_version
+from events.catalog import Event
 from events.codec import from_json
 from events.errors import Corrupt, Fenced, Regressed, Unavailable
 from events.log import EventLog
 from events.recorded import Stamp
 from events.state import ClusterState
+from events.upcasts import readable_kinds
 
 _log = structlog.get_logger()
 
@@ -82,6 +86,13 @@ class Master:
             randomness=randomness,
             proof=self._last_read,
         )
+        self._company = Company(
+            etcd,
+            self._keys,
+            card=MasterCard(name=config.name, version=dorm_version(), kinds=readable_kinds()),
+            clock=clock,
+            randomness=randomness,
+        )
         self._logs = (log, *other_logs)
         self._statuses: Mapping[str, NodeStatus] = {}
 
@@ -124,6 +135,10 @@ class Master:
         """Return the epoch of the store as found; 0 before the first look."""
         return self._holding.known.epoch
 
+    def check(self, events: Sequence[Event]) -> None:
+        """Let events pass that every living master can read, see `dorm.master.company`."""
+        self._company.check(events)
+
     async def begin_epoch(self, *, after: int, stamp: Stamp) -> StoreMark:
         """Begin the next epoch of the store, see `dorm.log.epochs.begin_epoch`."""
         return await self._holding.begin_epoch(after=after, stamp=stamp)
@@ -148,6 +163,7 @@ class Master:
                     tasks.create_task(self._read_statuses(), name="statuses")
                     tasks.create_task(self._lead_in_turn(), name="lead")
                     tasks.create_task(self._holding.run(), name="hold")
+                    tasks.create_task(self._company.run(), name="company")
             except* NewEpoch:
                 _log.warning("master.begins_anew", epoch=self._holding.known.epoch)
             await self._leadership.resign()
@@ -255,6 +271,7 @@ class Master:
             publisher=Publisher(self._etcd, self._keys, epoch=epoch),
             clock=self._clock,
             in_office=self._in_office,
+            check=self._company.check,
         )
 
     def _in_office(self) -> bool:

@@ -88,12 +88,21 @@ def test_a_write_has_a_deadline() -> None:
 
     async def wait_for_ever(world: World) -> None:
         with pytest.raises(NotNow, match="within 3 s"):
-            async with writing(StandInView(world.log)):
+            async with writing(StandInView(world.log), []):
                 await asyncio.sleep(1000)
 
     with virtual_loop() as loop:
         loop.run_until_complete(wait_for_ever(World()))
         assert loop.time() == pytest.approx(WRITE_S)
+
+
+def test_what_an_older_master_cannot_read_is_not_written(world: World, http: httpx.Client) -> None:
+    """It would stop at that event, in the middle of an upgrade."""
+    world.view.old_master = "m2"
+    error = submit(http).json()["error"]
+
+    assert ("no", True) == (error["written"], "m2" in error["message"])
+    assert [] == world.events
 
 
 def test_a_master_lives_while_it_is_not_ready(world: World, http: httpx.Client) -> None:

@@ -33,6 +33,7 @@ class StandInView:
         self.behind = False
         self.stale = False
         self.held = ""
+        self.old_master = ""
         self.begun: list[int] = []
 
     def state(self) -> ClusterState:
@@ -71,6 +72,11 @@ class StandInView:
     def store_epoch(self) -> int:
         """See `View`."""
         return 1 + len(self.begun)
+
+    def check(self, events: Sequence[Event]) -> None:
+        """See `View`."""
+        if self.old_master:
+            raise Unavailable(f"held back: {len(events)} cannot be read by {self.old_master}")
 
     async def begin_epoch(self, *, after: int, stamp: Stamp) -> StoreMark:
         """See `View`."""

@@ -21,7 +21,6 @@ from typing import Final
 
 import attrs
 
-from dorm.cli.version import dorm_version
 from dorm.simulate.clusters import read_cluster
 from dorm.simulate.experiment import Experiment, Source, simulate
 from dorm.simulate.report import markdown_table
@@ -34,6 +33,7 @@ from dorm.simulate.results import Results, Summary, from_json, to_json
 from dorm.simulate.runs import Order
 from dorm.simulate.settings import read_policy
 from dorm.simulate.workloads import WORKLOADS
+from dorm.version import dorm_version
 from reconcilers.layout.snapshot import Options
 from tests.bench import evaluation_reasons as reasons
 

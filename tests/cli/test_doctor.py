@@ -4,7 +4,7 @@ import pytest
 
 from dorm import doctor
 from dorm.doctor import Finding
-from dorm.ports import MemberStatus
+from dorm.ports.etcd import MemberStatus
 from tests.api.world import World
 from tests.cli.conftest import Dorm
 

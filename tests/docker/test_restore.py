@@ -60,7 +60,7 @@ def processes(cluster: LocalCluster) -> dict[str, int]:
     """Return the process id of each container that runs, by name."""
     with contextlib.closing(docker.DockerClient(base_url=cluster.docker.url)) as engine:
         found = engine.containers.list(filters={"label": cluster.label})
-        return {one.name: one.attrs["State"]["Pid"] for one in found}
+        return {str(one.name): one.attrs["State"]["Pid"] for one in found}
 
 
 @pytest.mark.docker
