@@ -42,6 +42,7 @@ class Follower:
 
         Raises:
             Corrupt: The log does not decode or fold. The process must stop.
+            Missed: The state has a hole: begin anew.
             Regressed: The store stands before what was read. Call again once it does not.
         """
         async for batch in self._batches(self.state.revision):

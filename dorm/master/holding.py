@@ -65,7 +65,7 @@ class Holding:
         return self._own or next((f"{one.witness}: {one.reason}" for one in self.alarms), "")
 
     async def begin(self) -> None:
-        """Take the store as it is; for the beginning of a master, and of each epoch.
+        """Take the store as it is, unless it went back; for the beginning, and after an epoch.
 
         Raises:
             Unavailable: etcd did not answer; try again.
@@ -74,6 +74,10 @@ class Holding:
         token = self._randomness.token(ID_LENGTH)
         seen = await epochs.ensure_mark(self._etcd, self._keys, store_id=token, stamp=stamp)
         self.alarms = await epochs.alarms(self._etcd, self._keys, seen.found)
+        verdict = judge(self.known, seen.found)
+        if verdict.kind == "regressed":
+            self.suspect(verdict.reason, sure=False)
+            return
         self.known, self.mark_revision = seen.found, seen.mark_revision
         self._own, self._sure = "", False
 

@@ -30,7 +30,7 @@ from dorm.store import Alarm, StoreMark
 from dorm.version import dorm_version
 from events.catalog import Event
 from events.codec import from_json
-from events.errors import Corrupt, Fenced, Regressed, Unavailable
+from events.errors import Corrupt, Fenced, Missed, Regressed, Unavailable
 from events.log import EventLog
 from events.recorded import Stamp
 from events.state import ClusterState
@@ -70,6 +70,7 @@ class Master:
         self._keys = Keys(config.cluster.cluster)
         tailer = Tailer(etcd, self._keys, log=log, clock=clock, randomness=randomness)
         self._follower = Follower(tailer.batches, clock=clock)
+        self._verified = lambda: tailer.verified
         self._leadership = Leadership(
             etcd,
             self._keys,
@@ -164,8 +165,9 @@ class Master:
                     tasks.create_task(self._lead_in_turn(), name="lead")
                     tasks.create_task(self._holding.run(), name="hold")
                     tasks.create_task(self._company.run(), name="company")
-            except* NewEpoch:
-                _log.warning("master.begins_anew", epoch=self._holding.known.epoch)
+            except* (NewEpoch, Missed) as group:
+                reasons = [str(error) or type(error).__name__ for error in group.exceptions]
+                _log.warning("master.begins_anew", reasons=reasons)
             await self._leadership.resign()
 
     async def resign(self) -> None:
@@ -225,6 +227,7 @@ class Master:
             term=term,
             segment_events_max=self._config.segment_events_max,
             snapshot_every=self._config.snapshot_every,
+            verified=self._verified,
         )
         self._follower.wake(moved)
         keeper = asyncio.create_task(self._leadership.keep(), name="keep lease")
