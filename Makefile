@@ -31,8 +31,9 @@ test: setup ## Run all tests, real etcd and real Docker included
 	@$(VENV)/python -m pytest -q $(ARGS)
 
 .PHONY: sim
-sim: python ## Run the seeded simulation only
-	@$(VENV)/python -m pytest -q tests/simulation $(ARGS)
+sim: python ## Run the seeded simulation only: SEEDS=5000 for more of it, SEED=7 for one seed
+	@DORM_SIM_SEED=$(SEED) DORM_SIM_SEEDS=$(SEEDS) $(VENV)/python -m pytest -q \
+		$(if $(SEED),tests/simulation/test_simulation.py -k survive,tests/simulation) $(ARGS)
 
 .PHONY: bench
 bench: setup ## Measure speed, next to bare etcd, bare Docker and a MILP in the same run

@@ -1,6 +1,7 @@
 """What a process is told when it starts. Units stand in the names."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 import attrs
 
@@ -46,6 +47,7 @@ class MasterConfig:
     Attributes:
         lease_ttl_s: How long the leader may be silent before another takes over.
         node_grace_s: How long a node's lease may be gone before the node counts as lost.
+        url: Where agents reach this master.
         segment_events_max: A segment of the log is closed once it holds this many events.
         snapshot_every: Events between two snapshots of the state.
         planner: Limits of the child that works out layouts.
@@ -53,10 +55,11 @@ class MasterConfig:
 
     name: str
     cluster: ClusterConfig
+    url: str = ""
     listen_host: str = "127.0.0.1"
     listen_port: int = 7070
     lease_ttl_s: float = 5.0
-    node_grace_s: float = 10.0
+    node_grace_s: float = 1.0
     segment_events_max: int = 5_000
     snapshot_every: int = 1_000
     planner: PlannerConfig = PlannerConfig()
@@ -81,8 +84,11 @@ class AgentConfig:
         mounts: The catalogue, by name.
         state_dir: Where the agent keeps its journal, membership files and saved logs.
         lease_ttl_s: How long the agent may be silent before its node key goes.
+        fence_s: For how long one beat extends the right to run containers.
+        beat_s: Between two of them.
+        fencing: Whether a warden guards the node: `required`; `off`; or `auto`, if it can be had.
+        run_dir: What agent and warden share, on a tmpfs; empty for the usual place.
         relist_s: How often Docker is listed without any wake-up.
-        progress_s: How often progress is read and the status written.
     """
 
     node_id: str
@@ -97,6 +103,9 @@ class AgentConfig:
     network: str = "dorm"
     mounts: Mapping[str, MountSource] = attrs.field(factory=dict)
     state_dir: str = "/var/lib/dorm"
-    lease_ttl_s: float = 10.0
+    lease_ttl_s: float = 6.0
+    fence_s: float = 4.0
+    beat_s: float = 1.0
+    fencing: Literal["auto", "required", "off"] = "auto"
+    run_dir: str = ""
     relist_s: float = 5.0
-    progress_s: float = 1.0

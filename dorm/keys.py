@@ -17,9 +17,11 @@ class Keys:
         self.leader = f"{self.root}/leader"
         self.store = f"{self.root}/store"
         self.alarms = f"{self.root}/alarm/"
-        self.masters = f"{self.root}/master/"
+        self.cards = f"{self.root}/master/"
         self.nodes = f"{self.root}/node/"
         self.desireds = f"{self.root}/desired/"
+        self.tenures = f"{self.root}/tenure/"
+        self.masters = f"{self.root}/masters"
         self.statuses = f"{self.root}/status/"
         self.snapshot_latest = f"{self.root}/snap/latest"
 
@@ -57,11 +59,15 @@ class Keys:
 
     def master(self, name: str) -> str:
         """Return the key that a master holds by lease while it lives."""
-        return f"{self.masters}{name}"
+        return f"{self.cards}{name}"
 
     def alarm(self, witness: str) -> str:
         """Return the key by which a witness tells that the store went back: `node/n1`."""
         return f"{self.alarms}{witness}"
+
+    def tenure(self, node_id: str) -> str:
+        """Return the key of a node's right to run; without a lease, so it stays."""
+        return f"{self.tenures}{node_id}"
 
     def status(self, node_id: str) -> str:
         """Return the key of a node's latest status."""

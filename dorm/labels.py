@@ -11,6 +11,7 @@ RANK: Final = "dorm.rank"
 REVISION: Final = "dorm.revision"
 EPOCH: Final = "dorm.epoch"
 ORIGIN: Final = "dorm.origin"
+TENURE: Final = "dorm.tenure"
 
 
 def of_node(cluster: str, node_id: str) -> dict[str, str]:
@@ -31,6 +32,11 @@ def of_container(
         EPOCH: str(epoch),
         ORIGIN: origin,
     }
+
+
+def of_tenure(tenure: str) -> dict[str, str]:
+    """Return the label that says in which tenure of its node a container was made, if in any."""
+    return {TENURE: tenure} if tenure else {}
 
 
 def carries(labels: Mapping[str, str], required: Mapping[str, str]) -> bool:

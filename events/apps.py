@@ -12,6 +12,7 @@ from events.units import Resources, at_least_one_demand
 
 NAME_LENGTH_MAX: Final = 40  # leaves room for id, generation and rank in a 63-character host name
 CHECKPOINT_SIGNALS: Final = ("SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP")
+ON_DISCONNECT: Final = ("stop", "keep")
 PRIORITY_MIN: Final = -1000
 PRIORITY_MAX: Final = 1000
 SPEED_POINTS_MAX: Final = 64  # a curve of that many points is as good as any
@@ -126,6 +127,9 @@ class AppSpec:
         weight: Share of the cluster relative to other applications of the same priority.
         priority: A higher one may take everything from a lower one.
         speed: How fast it is at which size; empty means as fast as it has containers.
+        on_disconnect: What becomes of its containers on a node that loses contact to the cluster:
+            `stop` freezes them until contact is back, or for good, so that never two generations
+            run; `keep` lets them run on, so two may run, of which one can save its work.
     """
 
     name: str = attrs.field(validator=[min_len(1), max_len(NAME_LENGTH_MAX)])
@@ -142,6 +146,7 @@ class AppSpec:
     retry: RetryPolicy = RetryPolicy()
     priority: int = attrs.field(default=0, validator=_a_priority)
     speed: tuple[SpeedPoint, ...] = attrs.field(default=(), validator=a_speed_curve)
+    on_disconnect: str = attrs.field(default="stop", validator=in_(ON_DISCONNECT))
 
 
 @attrs.frozen(kw_only=True)

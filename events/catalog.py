@@ -28,7 +28,15 @@ from events.generations import (
     StopRequested,
 )
 from events.layouts import LayoutDecided
-from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned, NodeSettled
+from events.nodes import (
+    NodeExpelled,
+    NodeFenced,
+    NodeForgotten,
+    NodeLost,
+    NodeReported,
+    NodeReturned,
+    NodeSettled,
+)
 from events.policy import LayoutConfigured, LayoutDue
 
 Event = (
@@ -45,6 +53,8 @@ Event = (
     | NodeReported
     | NodeLost
     | NodeReturned
+    | NodeExpelled
+    | NodeFenced
     | NodeForgotten
     | NodeSettled
     | LayoutDecided
@@ -62,7 +72,7 @@ Event = (
 )
 
 CATALOG: Final[dict[str, type[Event]]] = {
-    "app.submitted/2": AppSubmitted,
+    "app.submitted/3": AppSubmitted,
     "app.changed/2": AppChanged,
     "app.cancel_requested/1": AppCancelRequested,
     "app.retrying/1": AppRetrying,
@@ -72,9 +82,11 @@ CATALOG: Final[dict[str, type[Event]]] = {
     "app.cancelled/1": AppCancelled,
     "app.quarantined/1": AppQuarantined,
     "app.unquarantined/1": AppUnquarantined,
-    "node.reported/1": NodeReported,
+    "node.reported/2": NodeReported,
     "node.lost/1": NodeLost,
     "node.returned/1": NodeReturned,
+    "node.expelled/1": NodeExpelled,
+    "node.fenced/1": NodeFenced,
     "node.forgotten/1": NodeForgotten,
     "node.settled/1": NodeSettled,
     "layout.decided/2": LayoutDecided,

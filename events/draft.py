@@ -4,8 +4,7 @@ The fold changes a draft in place, because copying a map of a thousand applicati
 would be most of the work. A draft belongs to one call of `events.fold.fold` and never leaves it.
 """
 
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Final, Self, get_origin
 
 import attrs
 
@@ -43,15 +42,14 @@ class Draft:
     @classmethod
     def of(cls, state: ClusterState) -> Self:
         """Return a draft that begins as `state` and shares no map with it."""
-        values: dict[str, Any] = attrs.asdict(state, recurse=False)
-        for name, value in values.items():
-            if isinstance(value, Mapping):
-                values[name] = dict(value)
+        values: dict[str, Any] = {name: getattr(state, name) for name in _FIELDS}
+        for name in _MAPS:
+            values[name] = dict(values[name])
         return cls(**values)
 
     def done(self) -> ClusterState:
         """Return the state; the draft must not be used any more."""
-        return ClusterState(**attrs.asdict(self, recurse=False))
+        return ClusterState(**{name: getattr(self, name) for name in _FIELDS})
 
     def app(self, app_id: str) -> App:
         """Return an unfinished application.
@@ -82,3 +80,9 @@ class Draft:
     def ignore(self, reason: str) -> None:
         """Count an event that changes nothing."""
         self.ignored[reason] = self.ignored.get(reason, 0) + 1
+
+
+_FIELDS: Final = tuple(field.name for field in attrs.fields(Draft))
+_MAPS: Final = frozenset(
+    field.name for field in attrs.fields(Draft) if get_origin(field.type) is dict
+)

@@ -40,6 +40,10 @@ class Unavailable(DormError):
     """A service did not answer in time: back off and try again. The outcome may be unknown."""
 
 
+class NoSpace(Unavailable):
+    """etcd is full, and refuses every write until an operator makes room."""
+
+
 class Compacted(DormError):
     """A watch was overtaken by compaction: list again, then watch from there.
 

@@ -33,7 +33,15 @@ from events.generations import (
     StopRequested,
 )
 from events.layouts import LayoutDecided
-from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned, NodeSettled
+from events.nodes import (
+    NodeExpelled,
+    NodeFenced,
+    NodeForgotten,
+    NodeLost,
+    NodeReported,
+    NodeReturned,
+    NodeSettled,
+)
 from events.policy import LayoutConfigured, LayoutDue
 from events.recorded import Recorded
 from events.rules import apps, control, generations, layouts, nodes
@@ -104,6 +112,10 @@ def _change(draft: Draft, recorded: Recorded) -> None:  # noqa: C901, PLR0912, P
             nodes.lost(draft, event)
         case NodeReturned():
             nodes.returned(draft, event)
+        case NodeExpelled():
+            nodes.expelled(draft, event)
+        case NodeFenced():
+            nodes.fenced(draft, event)
         case NodeForgotten():
             nodes.forgotten(draft, event)
         case NodeSettled():

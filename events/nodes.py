@@ -33,6 +33,8 @@ class NodeReported:
             the nodes; `host`: containers use the node's address and a port of their own.
         port_min, port_max: Ports that containers of this node may be given, both inclusive.
         incarnation: New at each start of the agent.
+        tenure: The right to run containers that the agent holds; the same for every start of one
+            agent until masters end it. Empty for a node that cannot be fenced.
     """
 
     node_id: str = attrs.field(validator=[min_len(1), max_len(63)])
@@ -46,6 +48,7 @@ class NodeReported:
     port_max: int = 29_999
     labels: Mapping[str, str] = attrs.field(factory=dict)
     versions: Mapping[str, str] = attrs.field(factory=dict)
+    tenure: str = ""
 
     def __attrs_post_init__(self) -> None:
         """Refuse a report that contradicts itself."""
@@ -70,6 +73,25 @@ class NodeReturned:
     """The node's lease is back."""
 
     node_id: str
+
+
+@attrs.frozen(kw_only=True)
+class NodeExpelled:
+    """The node's tenure was ended: it may run nothing any more, and will find out or freeze.
+
+    Its containers may run on for a moment. What they were part of cannot go on.
+    """
+
+    node_id: str
+    tenure: str
+
+
+@attrs.frozen(kw_only=True)
+class NodeFenced:
+    """So long after its tenure was ended, nothing of it runs, whatever the machine is doing."""
+
+    node_id: str
+    tenure: str
 
 
 @attrs.frozen(kw_only=True)

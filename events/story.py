@@ -25,10 +25,22 @@ from events.generations import (
     StopRequested,
 )
 from events.layouts import LayoutDecided, PartitionChange, size
-from events.nodes import NodeForgotten, NodeLost, NodeReported, NodeReturned, NodeSettled
+from events.nodes import (
+    NodeExpelled,
+    NodeFenced,
+    NodeForgotten,
+    NodeLost,
+    NodeReported,
+    NodeReturned,
+    NodeSettled,
+)
 from events.policy import LayoutConfigured, LayoutDue, LayoutRules
 from events.recorded import Recorded
 from events.text import duration, one_line, plural, resources
+
+NodeEvent = (
+    NodeReported | NodeLost | NodeReturned | NodeExpelled | NodeFenced | NodeForgotten | NodeSettled
+)
 
 
 def sentence(recorded: Recorded) -> str:
@@ -56,7 +68,15 @@ def subjects(recorded: Recorded) -> tuple[str, ...]:  # noqa: PLR0911 - one case
         case LayoutDecided():
             nodes = (node for change in event.changes.values() for node in change.partition)
             return *event.changes, *nodes
-        case NodeReported() | NodeLost() | NodeReturned() | NodeForgotten() | NodeSettled():
+        case (
+            NodeReported()
+            | NodeLost()
+            | NodeReturned()
+            | NodeExpelled()
+            | NodeFenced()
+            | NodeForgotten()
+            | NodeSettled()
+        ):
             return (event.node_id,)
         case LeaderElected():
             return (event.master,)
@@ -70,7 +90,15 @@ def subjects(recorded: Recorded) -> tuple[str, ...]:  # noqa: PLR0911 - one case
 
 def _raw_sentence(recorded: Recorded) -> str:
     match event := recorded.event:
-        case NodeReported() | NodeLost() | NodeReturned() | NodeForgotten() | NodeSettled():
+        case (
+            NodeReported()
+            | NodeLost()
+            | NodeReturned()
+            | NodeExpelled()
+            | NodeFenced()
+            | NodeForgotten()
+            | NodeSettled()
+        ):
             return _of_node(event, _who(recorded))
         case LayoutDecided() | LayoutConfigured() | LayoutDue():
             return _of_layout(event, _who(recorded))
@@ -151,9 +179,7 @@ def _new_values(event: AppChanged) -> str:
     return " and ".join(part for part in (", ".join(given[:-1]), *given[-1:]) if part) or "nothing"
 
 
-def _of_node(
-    event: NodeReported | NodeLost | NodeReturned | NodeForgotten | NodeSettled, who: str
-) -> str:
+def _of_node(event: NodeEvent, who: str) -> str:  # noqa: PLR0911 - one case an event
     match event:
         case NodeReported():
             return f"node {event.node_id} reported {resources(event.capacity)}"
@@ -161,6 +187,10 @@ def _of_node(
             return f"node {event.node_id} is lost: its agent is silent"
         case NodeReturned():
             return f"node {event.node_id} is back"
+        case NodeExpelled():
+            return f"node {event.node_id} may run nothing any more: its tenure was ended"
+        case NodeFenced():
+            return f"node {event.node_id} is fenced off: nothing runs there"
         case NodeForgotten():
             return f"{who} vouched that node {event.node_id} is off for good"
         case NodeSettled():

@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
+import attrs
+
 from events.generations import Member
 from events.state import App, ClusterState, Generation, live_members
 from reconcilers.documents import NodeDocument, Peer, StopOrder, WantedContainer, container_name
@@ -50,13 +52,18 @@ def plan(state: ClusterState, stored: Mapping[str, NodeDocument]) -> tuple[NodeD
 def _document(
     state: ClusterState, node_id: str, containers: tuple[WantedContainer, ...]
 ) -> NodeDocument:
+    node = state.nodes.get(node_id)
     return NodeDocument(
-        node_id=node_id, revision=state.revision, epoch=state.store_epoch, containers=containers
+        node_id=node_id,
+        revision=state.revision,
+        epoch=state.store_epoch,
+        containers=containers,
+        tenure=node.report.tenure if node else "",
     )
 
 
 def _says_the_same(old: NodeDocument, new: NodeDocument) -> bool:
-    return (old.epoch, old.containers) == (new.epoch, new.containers)
+    return attrs.evolve(old, revision=new.revision) == new
 
 
 def _container(
@@ -85,6 +92,7 @@ def _container(
         peers=peers,
         origin=generation.origin,
         epoch=generation.epoch,
+        on_disconnect=spec.on_disconnect,
     )
 
 

@@ -45,6 +45,7 @@ class WantedContainer:
         epoch: Of the store, when its generation was started. In a later one it is not made any
             more: since then it may have run, and ended, and been followed by another.
         stop: None while it should run.
+        on_disconnect: `stop` or `keep`, as the spec says.
         checkpoint_path: Inside the container, with the application's id filled in; or empty.
         peers: The whole generation in rank order, this container included.
     """
@@ -69,6 +70,7 @@ class WantedContainer:
     peers: tuple[Peer, ...]
     origin: str = ""
     epoch: int = 1
+    on_disconnect: str = "stop"
 
     @property
     def name(self) -> str:
@@ -89,11 +91,13 @@ class NodeDocument:
         revision: The position of the log that this content first followed from. It never goes
             back within an epoch; an agent ignores an older document.
         epoch: Of the store, see `events.control.StoreEpochBegan`. An agent obeys only its own.
+        tenure: Under which the node is to run these; an agent with another one ignores them.
     """
 
     node_id: str
     revision: int
     containers: tuple[WantedContainer, ...]
+    tenure: str = ""
     epoch: int = 1
 
     @property

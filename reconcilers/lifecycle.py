@@ -32,13 +32,13 @@ def plan(state: ClusterState, waited_ms: Mapping[str, int]) -> tuple[Action, ...
         state: The present state.
         waited_ms: For how long each application in backoff has been seen waiting, by its id.
     """
-    actions = (_next(app, waited_ms.get(app.app_id, 0)) for app in state.apps.values())
+    actions = (_next(state, app, waited_ms.get(app.app_id, 0)) for app in state.apps.values())
     return tuple(action for action in actions if action is not None)
 
 
-def _next(app: App, waited_ms: int) -> Action | None:
+def _next(state: ClusterState, app: App, waited_ms: int) -> Action | None:
     if app.generation is not None:
-        return _of_running(app, app.generation)
+        return _of_running(state, app, app.generation)
     if app.cancel_requested:
         return AppCancelled(app_id=app.app_id)
     if app.failure:
@@ -48,14 +48,26 @@ def _next(app: App, waited_ms: int) -> Action | None:
     return None
 
 
-def _of_running(app: App, generation: Generation) -> Action | None:
+def _of_running(state: ClusterState, app: App, generation: Generation) -> Action | None:
     stop = generation.stop
     if stop is None and (failure := generation.first_failure) is not None:
         return _stop(app, generation, "failure", describe(*failure))
+    if stop is None and (node_id := _expelled_node(state, generation)) is not None:
+        # What runs there will never report. Its peers end now, while the node is fenced off.
+        return _stop(app, generation, "failure", f"node {node_id} was lost")
     if stop is None and not generation.live:
         return AppCompleted(app_id=app.app_id)
     if app.cancel_requested and (stop is None or stop.cause == "resize"):
         return _stop(app, generation, "cancel", "cancelled by its user")
+    return None
+
+
+def _expelled_node(state: ClusterState, generation: Generation) -> str | None:
+    """Return a node of the generation whose tenure is over, or None."""
+    for member in generation.live:
+        node = state.nodes.get(member.node_id)
+        if node is not None and node.expelled:
+            return member.node_id
     return None
 
 
@@ -77,7 +89,8 @@ def _after_failure(app: App) -> AppFailed | AppRetrying:
     return AppRetrying(
         app_id=app.app_id,
         attempt=attempt,
-        wait_ms=backoff_ms(app.spec.retry, app.app_id, attempt),
+        # A lost node is not the application's fault: it need not wait as if it were.
+        wait_ms=backoff_ms(app.spec.retry, app.app_id, attempt) if app.failure_counts else 0,
         reason=app.failure,
     )
 

@@ -5,6 +5,8 @@ The rules, each of them there because of a failure that the simulation or an exp
 - Only an explicit stop order stops a container of the document. Absence from a document means
   something only when the document is at least as new as the one the container was created from:
   then its exit is in the log already, or the machine was given up, and what is left is an orphan.
+- What was made under another tenure of the node ends at once: masters gave it up, and something
+  else may run in its place by now.
 - A container is created and started only while nothing says that it ever ran. Once a start was
   ordered, a container that is not there is `lost`, never created anew.
 - An exit is durably reported, which closes the key for ever, before anything of it is removed.
@@ -44,6 +46,7 @@ class SeenContainer:
         exit_code: Only meaningful when `state` is `exited`.
         oom_killed: Whether a process in it was killed for memory.
         error: Why its command could not be started, if it could not.
+        tenure: Of the node, in which it was made (a label); empty when in none.
     """
 
     name: str
@@ -57,6 +60,7 @@ class SeenContainer:
     error: str = ""
     epoch: int = 1
     origin: str = ""
+    tenure: str = ""
 
     @property
     def key(self) -> Key:
@@ -70,6 +74,7 @@ class Observed:
 
     Attributes:
         containers: All containers of this cluster and node, running or not.
+        tenure: Under which the node runs containers; what was made under another one is over.
         signalled_ms: For how long each container has known its stop signal.
         killed_ms: For how long each container has known SIGKILL.
         launched_ms: For how long each container has been started, or on its way. Outlives the
@@ -81,6 +86,7 @@ class Observed:
     """
 
     containers: tuple[SeenContainer, ...]
+    tenure: str = ""
     signalled_ms: Mapping[Key, int] = attrs.field(factory=dict)
     killed_ms: Mapping[Key, int] = attrs.field(factory=dict)
     launched_ms: Mapping[Key, int] = attrs.field(factory=dict)
@@ -166,7 +172,7 @@ def plan(document: NodeDocument | None, observed: Observed) -> tuple[Action, ...
     """
     if document is None:
         return ()
-    seen = {container.key: container for container in observed.containers}
+    seen = {one.key: one for one in observed.containers if one.tenure == observed.tenure}
     actions = (
         *(
             _wanted(one, seen.get(one.key), document, observed)
@@ -174,6 +180,7 @@ def plan(document: NodeDocument | None, observed: Observed) -> tuple[Action, ...
             if not _taken(one.origin, seen.get(one.key))
         ),
         *(_orphan(one, observed) for one in _orphans(document, observed)),
+        *(_stray(one, observed) for one in observed.containers if one.tenure != observed.tenure),
     )
     return tuple(
         action for action in actions if action is not None and action.key not in observed.busy
@@ -300,10 +307,19 @@ def _start_error(key: Key, message: str) -> ReportExited:
 def _orphans(document: NodeDocument, observed: Observed) -> Iterator[SeenContainer]:
     wanted = {container.key: container.origin for container in document.containers}
     for container in observed.containers:
+        if container.tenure != observed.tenure:
+            continue  # The warden's.
         origin = wanted.get(container.key)
         known = origin is not None and not _taken(origin, container)
         if not known and (container.epoch, container.revision) <= document.position:
             yield container
+
+
+def _stray(seen: SeenContainer, observed: Observed) -> Action | None:
+    """Clear away what is left of another tenure: the log counts it as gone long since."""
+    if seen.state == "running":
+        return _kill(seen, observed)
+    return SaveLogsAndRemove(key=seen.key, name=seen.name)
 
 
 def _orphan(seen: SeenContainer, observed: Observed) -> Action | None:

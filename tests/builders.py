@@ -37,7 +37,16 @@ from events.generations import (
 )
 from events.layouts import LayoutDecided, PartitionChange, Slots
 from events.log import MemoryLog
-from events.nodes import Device, NodeForgotten, NodeLost, NodeReported, NodeReturned, NodeSettled
+from events.nodes import (
+    Device,
+    NodeExpelled,
+    NodeFenced,
+    NodeForgotten,
+    NodeLost,
+    NodeReported,
+    NodeReturned,
+    NodeSettled,
+)
 from events.policy import LayoutConfigured, LayoutDue, LayoutRules
 from events.recorded import Recorded, Stamp
 from events.state import ClusterState
@@ -182,6 +191,16 @@ def node_lost(node_id: str = "n1") -> NodeLost:
 def node_returned(node_id: str = "n1") -> NodeReturned:
     """Its lease is back."""
     return NodeReturned(node_id=node_id)
+
+
+def node_expelled(node_id: str = "n1", *, tenure: str = "n1-t1") -> NodeExpelled:
+    """Its tenure was ended."""
+    return NodeExpelled(node_id=node_id, tenure=tenure)
+
+
+def node_fenced(node_id: str = "n1", *, tenure: str = "n1-t1") -> NodeFenced:
+    """Nothing of that tenure runs any more."""
+    return NodeFenced(node_id=node_id, tenure=tenure)
 
 
 def node_forgotten(node_id: str = "n1") -> NodeForgotten:

@@ -23,6 +23,7 @@ NODE_IDS: Final = ("n1", "n2", "n3")
 
 app_ids = st.sampled_from(APP_IDS)
 node_ids = st.sampled_from(NODE_IDS)
+tenures = st.sampled_from(("", "t1", "t2"))
 numbers = st.integers(1, 4)  # of generations and other things that should often meet
 counts = st.integers(0, 1 << 53)
 words = st.text(max_size=8)
@@ -115,6 +116,7 @@ def reports(draw: st.DrawFn) -> nodes.NodeReported:
         network=draw(st.sampled_from(("bridge", "host"))),
         labels=draw(maps),
         versions=draw(maps),
+        tenure=draw(tenures),
     )
 
 
@@ -211,6 +213,8 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     nodes.NodeReported: reports(),
     nodes.NodeLost: st.builds(nodes.NodeLost, node_id=node_ids),
     nodes.NodeReturned: st.builds(nodes.NodeReturned, node_id=node_ids),
+    nodes.NodeExpelled: st.builds(nodes.NodeExpelled, node_id=node_ids, tenure=tenures),
+    nodes.NodeFenced: st.builds(nodes.NodeFenced, node_id=node_ids, tenure=tenures),
     nodes.NodeForgotten: st.builds(nodes.NodeForgotten, node_id=node_ids),
     layouts.LayoutDecided: layout_parts(),
     policy.LayoutConfigured: st.builds(policy.LayoutConfigured, rules=layout_rules()),

@@ -186,7 +186,7 @@ class Demo:
     def reports_of(self, node_id: str) -> int:
         """Return how often an agent of the node has come up and described it."""
         return sum(
-            event["kind"] == "node.reported/1" and event["data"]["node_id"] == node_id
+            event["kind"] == "node.reported/2" and event["data"]["node_id"] == node_id
             for event in self.events()
         )
 

@@ -1,4 +1,8 @@
-"""The agent of one node: loops with one concern each, which ring each other's bells."""
+"""The agent of one node: loops with one concern each, which ring each other's bells.
+
+They live as long as the node's tenure. When masters end it, the agent ends what ran under it and
+begins anew under another.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -15,12 +19,14 @@ from dorm.agent.memory import Memory
 from dorm.agent.orders import Orders
 from dorm.agent.outbox import Outbox
 from dorm.agent.paths import Paths
-from dorm.agent.registration import Holder, Registration
+from dorm.agent.registration import Holder, Registration, TenureOver
 from dorm.agent.reporter import Reporter
+from dorm.agent.right import Right
 from dorm.agent.world import World
 from dorm.config import AgentConfig
-from dorm.ports import Clock, Docker, Etcd, Files, Randomness
+from dorm.ports import Clock, Docker, Etcd, Files, Masters, Randomness, Warden
 from dorm.streams import closing
+from dorm.tenure import TenureRecord
 from events.errors import NotFound, Unavailable
 from events.log import EventLog
 from reconcilers.documents import NodeDocument, container_name
@@ -29,6 +35,7 @@ _log = structlog.get_logger()
 
 INCARNATION_LENGTH: Final = 12
 AGENT_ID_LENGTH: Final = 20
+TENURE_LENGTH: Final = 12
 
 
 class Agent:
@@ -48,11 +55,21 @@ class Agent:
         files: Files,
         clock: Clock,
         randomness: Randomness,
+        masters: Masters,
+        warden: Warden | None = None,
     ) -> None:
+        """Take the ports. Without a warden the node holds no tenure, and is never fenced off."""
         self.node_id = config.node_id
         self._config, self._paths = config, Paths(config.state_dir)
         self._world = World(
-            etcd=etcd, log=log, docker=docker, files=files, clock=clock, randomness=randomness
+            etcd=etcd,
+            log=log,
+            docker=docker,
+            files=files,
+            clock=clock,
+            randomness=randomness,
+            masters=masters,
+            warden=warden,
         )
         self._incarnation = randomness.token(INCARNATION_LENGTH)
 
@@ -62,7 +79,25 @@ class Agent:
         Raises:
             ExceptionGroup: With a `Corrupt`: what was read cannot be trusted, a person must look.
         """
-        config, world, memory = self._config, self._world, await self._recall()
+        memory = await self._recall()
+        if self._world.warden is None:
+            await self._begin("", memory)
+        elif not memory.now.tenure:
+            await self._begin_tenure(memory)
+        while True:  # Once for each tenure.
+            try:
+                await self._serve(memory)
+            except* TenureOver:
+                _log.error("agent.tenure_over", node_id=self.node_id, tenure=memory.now.tenure)
+            await self._begin_tenure(memory)
+
+    async def _serve(self, memory: Memory) -> None:
+        """Serve the node under its present tenure.
+
+        Raises:
+            ExceptionGroup: Of `TenureOver`, or of `Corrupt`.
+        """
+        config, world = self._config, self._world
         registration = self._registration(memory)
         cluster, node_id = config.cluster.cluster, config.node_id
         history = History(
@@ -70,8 +105,36 @@ class Agent:
         )
         outbox = Outbox(world, memory, history, node_id=node_id)
         orders = Orders(world, memory, history, cluster=cluster, node_id=node_id)
-        containers = self._containers(memory, outbox, registration, orders, history)
-        orders.ring = containers.ring
+        right = Right(
+            config,
+            world,
+            tenure=memory.now.tenure,
+            registration=registration,
+            reporter=Reporter(
+                config,
+                world,
+                incarnation=self._incarnation,
+                orders=orders,
+                alarm=lambda: history.alarm,
+            ),
+        )
+
+        def document() -> NodeDocument | None:
+            """Return the document, if it is of this epoch and tenure, and containers may run."""
+            found, may_run = orders.document, registration.held.is_set() and right.holds
+            if found is None or found.epoch != history.epoch or not history.settled:
+                return None
+            return found if found and may_run and found.tenure == memory.now.tenure else None
+
+        containers = Containers(
+            world,
+            memory=memory,
+            hands=Hands(config, world, memory=memory, outbox=outbox),
+            document=document,
+            settled=outbox.settle,
+            relist_s=config.relist_s,
+        )
+        orders.ring = right.ring = containers.ring
         history.take = orders.take
 
         def begin_anew() -> None:
@@ -80,15 +143,12 @@ class Agent:
 
         history.entered = begin_anew
         listener = Listener(
-            config, world, incarnation=self._incarnation, outbox=outbox, ring=containers.ring
-        )
-        reporter = Reporter(
             config,
             world,
             incarnation=self._incarnation,
-            registration=registration,
-            orders=orders,
-            history=history,
+            tenure=memory.now.tenure,
+            outbox=outbox,
+            ring=containers.ring,
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(registration.run())
@@ -96,7 +156,7 @@ class Agent:
             group.create_task(history.run())
             group.create_task(outbox.run())
             group.create_task(containers.run())
-            group.create_task(reporter.run())
+            group.create_task(right.run())
             await registration.held.wait()  # A node that reports without a lease counts as lost.
             containers.ring()
             group.create_task(listener.run())
@@ -143,6 +203,35 @@ class Agent:
                 _log.error("agent.no_memory", reason=str(error))
                 await backoff.wait()
 
+    async def _begin_tenure(self, memory: Memory) -> None:
+        """End everything that ran under another tenure, then begin a new one.
+
+        A crash on the way is no harm: the next agent finds the old tenure ended, and does it again.
+        """
+        warden, tenure = self._world.warden, self._world.randomness.token(TENURE_LENGTH)
+        backoff = self._world.backoff()
+        while warden is not None:  # Until nothing is left; whoever waits for this node knows.
+            try:
+                if await warden.ensure():
+                    await warden.permit(tenure, 0.0)
+                    if await warden.empty(tenure):
+                        break
+                _log.warning("agent.clears", node_id=self.node_id, tenure=tenure)
+            except Unavailable as error:
+                _log.warning("agent.clears", node_id=self.node_id, reason=str(error))
+            await backoff.wait()
+        await self._begin(tenure, memory)
+
+    async def _begin(self, tenure: str, memory: Memory) -> None:
+        """Remember a new tenure, in which nothing ran yet."""
+        backoff = self._world.backoff()
+        while memory.now.tenure != tenure:  # Until the disk answers.
+            try:
+                await memory.begin_tenure(tenure)
+            except Unavailable as error:
+                _log.error("agent.no_memory", reason=str(error))
+                await backoff.wait()
+
     def _registration(self, memory: Memory) -> Registration:
         holder = Holder(
             agent_id=memory.now.agent_id,
@@ -154,29 +243,9 @@ class Agent:
             cluster=self._config.cluster.cluster,
             node_id=self._config.node_id,
             holder=holder,
+            tenure=TenureRecord(tenure=memory.now.tenure, fence_s=self._config.fence_s)
+            if memory.now.tenure
+            else None,
+            cleared=memory.now.cleared,
             ttl_s=self._config.lease_ttl_s,
-        )
-
-    def _containers(
-        self,
-        memory: Memory,
-        outbox: Outbox,
-        registration: Registration,
-        orders: Orders,
-        history: History,
-    ) -> Containers:
-        def document() -> NodeDocument | None:
-            """Return the document, unless another agent has this node's name, or it is no more."""
-            newest = orders.document
-            if newest is None or newest.epoch != history.epoch or not history.settled:
-                return None
-            return newest if registration.held.is_set() else None
-
-        return Containers(
-            self._world,
-            memory=memory,
-            hands=Hands(self._config, self._world, memory=memory, outbox=outbox),
-            document=document,
-            settled=outbox.settle,
-            relist_s=self._config.relist_s,
         )

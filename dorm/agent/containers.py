@@ -122,6 +122,7 @@ class Containers:
         ]
         return Observed(
             containers=containers,
+            tenure=self._memory.now.tenure,
             signalled_ms={
                 one.key: self._since_ms(one.signalled_at_s)
                 for one in records

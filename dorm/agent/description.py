@@ -20,7 +20,9 @@ def api_url(config: AgentConfig) -> str:
     return f"http://{config.address}:{config.listen_port}"
 
 
-def describe(config: AgentConfig, *, incarnation: str, versions: Mapping[str, str]) -> NodeReported:
+def describe(
+    config: AgentConfig, *, incarnation: str, tenure: str, versions: Mapping[str, str]
+) -> NodeReported:
     """Return the report of a machine."""
     return NodeReported(
         node_id=config.node_id,
@@ -32,6 +34,7 @@ def describe(config: AgentConfig, *, incarnation: str, versions: Mapping[str, st
         network="host" if config.network == "host" else "bridge",
         labels=config.labels,
         versions=versions,
+        tenure=tenure,
     )
 
 
@@ -44,10 +47,11 @@ class Listener:
         world: World,
         *,
         incarnation: str,
+        tenure: str,
         outbox: Outbox,
         ring: Callable[[], None],
     ) -> None:
-        self._config, self._incarnation = config, incarnation
+        self._config, self._incarnation, self._tenure = config, incarnation, tenure
         self._docker, self._backoff = world.docker, world.backoff()
         self._outbox, self._ring = outbox, ring
         self._described: NodeReported | None = None
@@ -68,7 +72,9 @@ class Listener:
 
     async def _describe(self) -> None:
         versions = await self._docker.versions()
-        report = describe(self._config, incarnation=self._incarnation, versions=versions)
+        report = describe(
+            self._config, incarnation=self._incarnation, tenure=self._tenure, versions=versions
+        )
         if report != self._described:
             self._outbox.describe(report)
             self._described = report

@@ -85,7 +85,11 @@ class Hands:
         wanted = action.wanted
         try:
             order = launch.launch(
-                wanted, self._config, revision=action.revision, epoch=action.epoch
+                wanted,
+                self._config,
+                revision=action.revision,
+                epoch=action.epoch,
+                tenure=self._memory.now.tenure,
             )
             directory = launch.checkpoint_directory(wanted, self._config)
             if directory is not None:

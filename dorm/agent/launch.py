@@ -5,7 +5,7 @@ from typing import Final
 
 import attrs
 
-from dorm import labels
+from dorm import cgroups, labels
 from dorm.agent.paths import Paths
 from dorm.config import AgentConfig
 from dorm.ports.docker import Bind, Launch
@@ -46,9 +46,14 @@ class Membership:
 
 
 def launch(
-    wanted: WantedContainer, config: AgentConfig, *, revision: int, epoch: int = 1
+    wanted: WantedContainer,
+    config: AgentConfig,
+    *,
+    revision: int,
+    epoch: int = 1,
+    tenure: str = "",
 ) -> Launch:
-    """Return what the engine is told.
+    """Return what the engine is told. Under a tenure, the container is made where it is fenced.
 
     Raises:
         Rejected: This node cannot run the container, such as for a mount that it does not have.
@@ -62,6 +67,7 @@ def launch(
         labels={
             **labels.of_node(config.cluster.cluster, config.node_id),
             **labels.of_container(wanted.key, revision, epoch=epoch, origin=wanted.origin),
+            **labels.of_tenure(tenure),
         },
         demand=wanted.demand,
         pids_max=wanted.pids_max,
@@ -69,6 +75,11 @@ def launch(
         binds=(*_binds(wanted, config), run_dir),
         network=config.network,
         stop_signal=wanted.stop.signal if wanted.stop else "SIGTERM",
+        cgroup_parent=cgroups.of_containers(
+            config.cluster.cluster, config.node_id, tenure, wanted.on_disconnect
+        )
+        if tenure
+        else "",
     )
 
 

@@ -63,6 +63,9 @@ class Remembered:
 
     Attributes:
         agent_id: Made once; by it a restarted agent recognises its own node key.
+        tenure: The right to run containers that this agent holds, or held last; empty before the
+            first, and for a node that cannot be fenced.
+        cleared: The tenure before, of which nothing is left here; empty if there was none.
         document_revision: No document older than this is believed, within its epoch.
         document_epoch: Epoch of the store that this and the containers are of.
         settled_epoch: The log knows that nothing of before this epoch is left here.
@@ -74,6 +77,8 @@ class Remembered:
     """
 
     agent_id: str
+    tenure: str = ""
+    cleared: str = ""
     document_revision: int = 0
     document_epoch: int = 1
     settled_epoch: int = 1
@@ -130,6 +135,12 @@ class Memory:
         """The same for one container of this origin: nothing of one before it is taken over."""
         changes["origin"] = origin
         await self._write(lambda now: _changed(now, [_of(now, key, origin)], changes))
+
+    async def begin_tenure(self, tenure: str) -> None:
+        """Begin a tenure of which nothing ran yet. Of the one before nothing may be left."""
+        await self._write(
+            lambda now: attrs.evolve(now, tenure=tenure, cleared=now.tenure, containers={})
+        )
 
     def believe(self, document_revision: int) -> None:
         """Note that a document is believed: durably with the next write."""

@@ -113,6 +113,17 @@ class Outbox:
     async def _note_sent(self, batch: Sequence[Report]) -> None:
         if self._description in batch:
             self._described, self._description = self._description, None
+        while True:  # Ends when the disk takes it; a full one may be cleared.
+            try:
+                await self._remember_sent(batch)
+            except Unavailable as error:
+                _log.warning("outbox.not_noted", events=len(batch), reason=str(error))
+                await self._backoff.wait()
+            else:
+                self._backoff.reset()
+                return
+
+    async def _remember_sent(self, batch: Sequence[Report]) -> None:
         if self._settled is not None and self._settled in batch:
             await self._memory.settled(self._settled.epoch)
             self._settled = None

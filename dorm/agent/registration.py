@@ -1,7 +1,8 @@
-"""The agent's place in the cluster: a key under a lease. Heartbeats are leases, never events.
+"""The agent's place in the cluster: a key under a lease, and the node's tenure beside it.
 
 Losing the lease is no news to containers: etcd revokes leases of healthy agents now and then. The
-agent registers again, as the same incarnation, and goes on.
+agent registers again, under the same tenure, and goes on. Only when its tenure was ended is
+everything over that it ran.
 """
 
 import asyncio
@@ -9,13 +10,18 @@ import asyncio
 import attrs
 import structlog
 
-from dorm.agent.world import World
+from dorm.agent.world import RENEWAL_MAX_S, World
 from dorm.keys import Keys
-from dorm.ports import Compare, KeyValue, Put
+from dorm.ports import Compare, Get, KeyValue, Put, TxnResult
+from dorm.tenure import TenureRecord
 from events.codec import from_json, to_json
 from events.errors import Corrupt, Rejected, Unavailable
 
 _log = structlog.get_logger()
+
+
+class TenureOver(Exception):
+    """Masters ended the node's tenure: end what runs, and begin anew."""
 
 
 @attrs.frozen(kw_only=True)
@@ -33,28 +39,50 @@ class Holder:
 
 
 class Registration:
-    """Holds the node key, for as long as the agent lives.
+    """Holds the node key and the tenure, for as long as the agent lives.
 
     Attributes:
         held: Set from the first time on that the key was held, unless another agent took it.
         lease_id: 0 while there is none.
-        create_revision: Of the key as held; every other write of the agent compares it.
         wrote: The key that was written last, and the revision of that: proof of a history.
     """
 
-    def __init__(
-        self, world: World, *, cluster: str, node_id: str, holder: Holder, ttl_s: float
+    def __init__(  # noqa: PLR0913 - who it is, and what it may claim
+        self,
+        world: World,
+        *,
+        cluster: str,
+        node_id: str,
+        holder: Holder,
+        tenure: TenureRecord | None,
+        cleared: str,
+        ttl_s: float,
     ) -> None:
+        """Take who registers; without a tenure the node cannot be fenced.
+
+        Of the tenure that is `cleared` nothing is left on this machine.
+        """
         self.held = asyncio.Event()
         self.lease_id = 0
-        self.create_revision = 0
         self.wrote: tuple[str, int] | None = None
-        self._etcd, self._clock, self._backoff = world.etcd, world.clock, world.backoff()
-        self._key, self._node_id = Keys(cluster).node(node_id), node_id
+        self._etcd, self._clock = world.etcd, world.clock
+        self._backoff = world.backoff(max_s=RENEWAL_MAX_S)
+        keys = Keys(cluster)
+        self._key, self._tenure_key, self._node_id = (
+            keys.node(node_id),
+            keys.tenure(node_id),
+            node_id,
+        )
         self._holder, self._ttl_s = holder, ttl_s
+        self._tenure, self._cleared = tenure, cleared
+        self._create_revision, self._tenure_revision = 0, 0
 
     async def run(self) -> None:
-        """Register, keep the lease alive, and register again when it is lost, for ever."""
+        """Register, keep the lease alive, and register again when it is lost, for ever.
+
+        Raises:
+            TenureOver: Masters ended the tenure.
+        """
         while True:
             try:
                 if await self._register():
@@ -66,46 +94,64 @@ class Registration:
                 _log.warning("registration.waits", node_id=self._node_id, reason=str(error))
                 await self._backoff.wait()
 
-    async def put(self, key: str, value: bytes) -> bool:
-        """Write a key of the present under the lease; returns whether the node key was still held.
+    async def put(self, key: str, value: bytes, *reads: Get) -> TxnResult | None:
+        """Write a key of the present under the lease, while node key and tenure are as left.
+
+        Returns what was read in the same transaction, or None when they are not: `run` finds out.
 
         Raises:
             Unavailable: The outcome is unknown; the next write replaces this one anyway.
         """
-        guard = Compare(self._key, "create", self.create_revision)
+        guards = [Compare(self._key, "create", self._create_revision)]
+        if self._tenure is not None:
+            guards.append(Compare(self._tenure_key, "mod", self._tenure_revision))
         try:
-            written = await self._etcd.txn([guard], [Put(key, value, self.lease_id)])
+            written = await self._etcd.txn(guards, [Put(key, value, self.lease_id), *reads])
         except Rejected:  # The lease went a moment ago.
-            return False
-        if written.succeeded:
-            self.wrote = key, written.revision
-        return written.succeeded
-
-    def lost(self) -> None:
-        """Register again: a guarded write has shown that the key is not as we left it."""
-        self.lease_id = 0
+            written = None
+        if written is None or not written.succeeded:
+            self.lease_id = 0
+            return None
+        self.wrote = key, written.revision
+        return written
 
     async def _register(self) -> bool:
-        found = await self._etcd.get(self._key)
-        if found is not None and not self._is_ours(found):
-            self.held.clear()
-            _log.error(
-                "registration.refused",
-                node_id=self._node_id,
-                reason="another agent holds this node's name; give one of them another --node",
+        """Return whether the node key is held. Reads both keys at one revision."""
+        node, right = (await self._etcd.txn([], [Get(self._key), Get(self._tenure_key)])).gets
+        if node is not None and not self._is_ours(node):
+            self._refused("another agent holds this node's name; give one of them another --node")
+            return False
+        if self._tenure is None:
+            return await self._take(node, right, puts=[])
+        record = from_json(right.value, TenureRecord) if right else None
+        if record == self._tenure:
+            return await self._take(node, right, puts=[])
+        if record is not None and record.tenure == self._tenure.tenure and record.ended:
+            raise TenureOver
+        known = record is None or record.tenure in {self._tenure.tenure, self._cleared}
+        if record is not None and not record.closed and not known:
+            self._refused(
+                "another agent held this node's name, and may run containers under it until "
+                "masters have fenced it off; that takes some seconds once it is silent"
             )
             return False
+        return await self._take(node, right, puts=[Put(self._tenure_key, to_json(self._tenure))])
+
+    async def _take(
+        self, node: KeyValue | None, right: KeyValue | None, *, puts: list[Put]
+    ) -> bool:
         lease = await self._etcd.grant(self._ttl_s)
-        guard = (
-            Compare(self._key, "create", 0)
-            if found is None
-            else Compare(self._key, "mod", found.mod_revision)
+        result = await self._etcd.txn(
+            [
+                Compare(self._key, "mod", node.mod_revision if node else 0),
+                Compare(self._tenure_key, "mod", right.mod_revision if right else 0),
+            ],
+            [Put(self._key, to_json(self._holder), lease.lease_id), *puts],
         )
-        value = to_json(self._holder)
-        result = await self._etcd.txn([guard], [Put(self._key, value, lease.lease_id)])
         if not result.succeeded:
             return False
-        self.create_revision = result.revision if found is None else found.create_revision
+        self._create_revision = node.create_revision if node else result.revision
+        self._tenure_revision = result.revision if puts else right.mod_revision if right else 0
         self.lease_id, self.wrote = lease.lease_id, (self._key, result.revision)
         self.held.set()
         _log.info("registration.held", node_id=self._node_id, lease_id=lease.lease_id)
@@ -113,7 +159,7 @@ class Registration:
 
     async def _keep_alive(self) -> None:
         while self.lease_id:  # Ends when the lease or the key is gone.
-            await self._clock.sleep(self._ttl_s / 3)
+            await self._clock.sleep(self._ttl_s / 5)
             if not self.lease_id:
                 break
             try:
@@ -125,7 +171,11 @@ class Registration:
             self._backoff.reset()
             if renewed.ttl_s <= 0:
                 _log.warning("registration.lost", node_id=self._node_id, lease_id=self.lease_id)
-                self.lost()
+                self.lease_id = 0
+
+    def _refused(self, reason: str) -> None:
+        self.held.clear()
+        _log.error("registration.refused", node_id=self._node_id, reason=reason)
 
     def _is_ours(self, found: KeyValue) -> bool:
         try:

@@ -14,6 +14,7 @@ import structlog
 from dorm import etcd
 from dorm.agent.agent import Agent
 from dorm.agent.http import build
+from dorm.agent.masters import HttpMasters
 from dorm.clock import SystemClock, SystemRandomness
 from dorm.config import AgentConfig
 from dorm.engine import DockerEngine
@@ -21,11 +22,13 @@ from dorm.files import SystemFiles
 from dorm.keys import Keys
 from dorm.log.etcd_log import EtcdLog
 from dorm.serving import listen, run_beside
+from dorm.warden.process import SystemWarden
 from events.errors import Corrupt, Rejected
 
 _log = structlog.get_logger()
 
 PRODUCER_LENGTH: Final = 8
+RUN_DIR: Final = "/run/dorm"
 EXIT_OK: Final = 0
 EXIT_CORRUPT: Final = 4
 
@@ -48,6 +51,8 @@ async def _run(config: AgentConfig) -> int:
     client = etcd.connect(cluster.etcd)
     producer = f"{config.node_id}.agent.{randomness.token(PRODUCER_LENGTH)}"
     engine = DockerEngine(config.docker_url, cluster=cluster.cluster, node_id=config.node_id)
+    masters = HttpMasters()
+    warden = await guard(config)
     agent = Agent(
         config,
         etcd=client,
@@ -56,6 +61,8 @@ async def _run(config: AgentConfig) -> int:
         files=SystemFiles(),
         clock=SystemClock(),
         randomness=randomness,
+        masters=masters,
+        warden=warden,
     )
     exit_code = EXIT_OK
     try:
@@ -65,8 +72,31 @@ async def _run(config: AgentConfig) -> int:
         _log.error("agent.corrupt", errors=[str(error) for error in group.exceptions])
     finally:
         engine.close()
+        await masters.close()
         await client.close()
     return exit_code
+
+
+async def guard(config: AgentConfig) -> SystemWarden | None:
+    """Return the node's warden, at work; None for a node that is not to be guarded, or cannot be.
+
+    Raises:
+        Rejected: It is required, and cannot be had.
+    """
+    if config.fencing == "off":
+        return None
+    cluster, node_id = config.cluster.cluster, config.node_id
+    run_dir = config.run_dir or f"{RUN_DIR}/{cluster}/{node_id}"
+    warden = SystemWarden(run_dir, cluster=cluster, node_id=node_id)
+    try:
+        if not await warden.ensure():
+            _log.warning("agent.warden_delayed", node_id=node_id)
+    except Rejected as error:
+        if config.fencing == "required":
+            raise
+        _log.warning("agent.unfenced", node_id=node_id, reason=str(error))
+        return None
+    return warden
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import click
 
@@ -41,6 +41,11 @@ def _daemon_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--name", required=True, help="Of this master; every master has another.")
 @click.option("--listen", default="127.0.0.1:7070", show_default=True, metavar="HOST:PORT")
 @click.option(
+    "--url",
+    metavar="URL",
+    help="Where agents reach this master.  [default: http:// and the address it listens on]",
+)
+@click.option(
     "--lease-ttl",
     type=click.FloatRange(1, 60),
     default=5.0,
@@ -72,6 +77,7 @@ def master(  # noqa: PLR0913 - one for each option
     *,
     name: str,
     listen: str,
+    url: str | None,
     lease_ttl: float,
     segment_events: int,
     plan_memory: str,
@@ -96,6 +102,7 @@ def master(  # noqa: PLR0913 - one for each option
         config = MasterConfig(
             name=parts.name(name, option="--name"),
             cluster=_cluster(cluster, etcd),
+            url=(url or "").rstrip("/"),
             listen_host=host,
             listen_port=port,
             lease_ttl_s=lease_ttl,
@@ -145,6 +152,32 @@ def planner_config(memory: str, *, cpu_s_max: int) -> PlannerConfig:
     help="By which containers on other nodes reach this machine.",
 )
 @click.option(
+    "--lease-ttl",
+    type=click.FloatRange(2, 60),
+    default=6.0,
+    show_default=True,
+    help="Seconds that a silent node stays in the cluster; an agent restarts within them.",
+)
+@click.option(
+    "--fence",
+    type=click.FloatRange(3, 60),
+    default=4.0,
+    show_default=True,
+    help="Seconds from the last sign of life to the freezing of containers.",
+)
+@click.option(
+    "--fencing",
+    type=click.Choice(["auto", "required", "off"]),
+    default="auto",
+    show_default=True,
+    help="Whether a warden freezes containers when the node has lost contact; it needs root.",
+)
+@click.option(
+    "--run-dir",
+    metavar="DIR",
+    help="What agent and warden share, on a tmpfs.  [default: /run/dorm/CLUSTER/NODE]",
+)
+@click.option(
     "--mount",
     "mounts",
     multiple=True,
@@ -184,6 +217,10 @@ def agent_config(  # noqa: PLR0913 - one for each option
     docker: str,
     network: str,
     address: str,
+    fencing: Literal["auto", "required", "off"],
+    run_dir: str | None,
+    lease_ttl: float,
+    fence: float,
     mounts: tuple[str, ...],
 ) -> AgentConfig:
     """Return the config that the options of `dorm agent` describe.
@@ -212,6 +249,10 @@ def agent_config(  # noqa: PLR0913 - one for each option
         listen_port=port,
         docker_url=docker,
         network=network,
+        fencing=fencing,
+        lease_ttl_s=lease_ttl,
+        fence_s=fence,
+        run_dir=str(Path(run_dir).absolute()) if run_dir else "",
         mounts=dict(parts.mount(mount) for mount in mounts),
         state_dir=str(Path(state_dir).absolute()),
     )

@@ -48,7 +48,7 @@ class DockerEngine:
         self._pulls = Calls(url, threads=2, deadline_s=pull_s)
         self._ours = labels.of_node(cluster, node_id)
         self._networks: set[str] = set()
-        self._machine_cpus = 0
+        self._machine: shape.Machine | None = None
 
     async def containers(self) -> tuple[ContainerSeen, ...]:
         """See `Docker`."""
@@ -178,9 +178,9 @@ class DockerEngine:
 
     def _create(self, client: APIClient, launch: Launch) -> None:
         self._ensure_network(client, launch.network)
-        if not self._machine_cpus:
-            self._machine_cpus = int(client.info()["NCPU"])
-        options = shape.host_options(launch, machine_cpus=self._machine_cpus)
+        if self._machine is None:
+            self._machine = shape.machine(client.info())
+        options = shape.host_options(launch, self._machine)
         host_config = client.create_host_config(**options)
         with refusing():
             try:

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+import attrs
 from docker.types import DeviceRequest, LogConfig, Mount
 
-from dorm import labels
+from dorm import cgroups, labels
 from dorm.ports.docker import ContainerSeen, Launch
+from events.errors import Rejected
 from reconcilers.node import ContainerState
 
 LOG_OPTIONS: Final = {"max-size": "10m", "max-file": "3"}
@@ -27,13 +29,33 @@ Answer = Mapping[str, Any]
 """A JSON object, as the engine's API gives it."""
 
 
-def host_options(launch: Launch, *, machine_cpus: int) -> dict[str, Any]:
+@attrs.frozen(kw_only=True)
+class Machine:
+    """What the engine knows of its machine, and never changes while it runs.
+
+    Attributes:
+        cgroup_driver: `cgroupfs`, `systemd`, or `none` for an engine without root.
+    """
+
+    cpus: int
+    cgroup_driver: str
+
+
+def machine(about: Answer) -> Machine:
+    """Return the part of the engine's `info` that the creation of containers needs."""
+    return Machine(cpus=int(about["NCPU"]), cgroup_driver=str(about["CgroupDriver"]))
+
+
+def host_options(launch: Launch, machine: Machine) -> dict[str, Any]:
     """Return the arguments of `create_host_config`: limits, isolation, mounts, log bounds.
 
     A CPU demand above the machine's is cut, since the engine refuses it; no swap is given, since a
     training that swaps is slower than one that fails and runs elsewhere.
+
+    Raises:
+        Rejected: The container belongs into a group, and the engine has no cgroups.
     """
-    nano_cpus = min(launch.demand.cpu_milli * 1_000_000, machine_cpus * 1_000_000_000)
+    nano_cpus = min(launch.demand.cpu_milli * 1_000_000, machine.cpus * 1_000_000_000)
     limits: dict[str, Any] = {"pids_limit": launch.pids_max, "shm_size": launch.shm_bytes}
     if nano_cpus:
         limits["nano_cpus"] = nano_cpus
@@ -42,6 +64,8 @@ def host_options(launch: Launch, *, machine_cpus: int) -> dict[str, Any]:
             "mem_limit": launch.demand.memory_bytes,
             "memswap_limit": launch.demand.memory_bytes,
         }
+    if launch.cgroup_parent:
+        limits["cgroup_parent"] = _cgroup_parent(launch.cgroup_parent, machine)
     gpus = [uuid for uuid in launch.devices if uuid.startswith(_REAL_GPU)]
     if gpus:
         request = DeviceRequest(driver="nvidia", device_ids=gpus, capabilities=[["gpu"]])
@@ -58,6 +82,21 @@ def host_options(launch: Launch, *, machine_cpus: int) -> dict[str, Any]:
             for one in launch.binds
         ],
     }
+
+
+def _cgroup_parent(group: str, machine: Machine) -> str:
+    match machine.cgroup_driver:
+        case "cgroupfs":
+            return group
+        case "systemd":
+            return cgroups.slice_of(group)
+        case driver:
+            raise Rejected(
+                "puts containers into no cgroups, so they could not be fenced",
+                field="cgroup driver",
+                value=driver,
+                hint="use an engine that runs as root, or a node without fencing",
+            )
 
 
 def container_options(launch: Launch) -> dict[str, Any]:
@@ -109,6 +148,7 @@ def seen(listed: Answer, inspected: Answer | None, *, error: str = "") -> Contai
         exit_code=int(state.get("ExitCode", 0)),
         oom_killed=bool(state.get("OOMKilled", False)),
         error=error or str(state.get("Error", "")),
+        tenure=marks.get(labels.TENURE, ""),
     )
 
 

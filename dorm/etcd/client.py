@@ -69,7 +69,7 @@ class EtcdClient:
     ) -> RangeResult:
         """See `Etcd`."""
         request = self._ranges.request(
-            start or prefix, requests.end_of(prefix), limit=limit, keys_only=keys_only
+            max(start, prefix), requests.end_of(prefix), limit=limit, keys_only=keys_only
         )
         answer = await self._channels.call(
             f"range {prefix}",
@@ -144,6 +144,16 @@ class EtcdClient:
                     raise
 
         await self._channels.call("a compaction", compact_once, try_s=RANGE_TRY_S)
+
+    async def members(self) -> tuple[int, ...]:
+        """See `Etcd`."""
+        answer = await self._channels.call(
+            "the list of members",
+            lambda stubs, try_s: _unary(
+                stubs.cluster.MemberList, etcdrpc.MemberListRequest(), try_s
+            ),
+        )
+        return tuple(sorted(member.ID for member in answer.members))
 
     async def status(self) -> tuple[MemberStatus, ...]:
         """See `Etcd`."""

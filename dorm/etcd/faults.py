@@ -6,7 +6,7 @@ from typing import Final
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 
-from events.errors import DormError, Rejected, Unavailable
+from events.errors import DormError, NoSpace, Rejected, Unavailable
 
 _AMBIGUOUS: Final = frozenset(
     {
@@ -44,7 +44,7 @@ def translate(error: AioRpcError, *, what: str) -> DormError:
     """Return the error of ours that says what to do next."""
     words = details(error)
     if _NO_SPACE in words:
-        return Unavailable(
+        return NoSpace(
             f"etcd refuses {what}: its database is full; compact and defragment it, "
             "then clear its alarm (etcdctl alarm disarm)"
         )

@@ -19,4 +19,5 @@ class Stubs:
         self.kv = etcdrpc.KVStub(channel)
         self.lease = etcdrpc.LeaseStub(channel)
         self.watch = etcdrpc.WatchStub(channel)
+        self.cluster = etcdrpc.ClusterStub(channel)
         self.maintenance = etcdrpc.MaintenanceStub(channel)

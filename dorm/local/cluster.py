@@ -4,6 +4,7 @@ Every node is an agent process of its own; they share the engine, and tell their
 by labels.
 """
 
+import asyncio
 import contextlib
 import shutil
 import sys
@@ -21,9 +22,15 @@ from dorm.local.docker_api import DockerApi
 from dorm.local.etcd_process import HOST, EtcdCluster, free_ports
 from dorm.local.interrupts import ignored
 from dorm.local.processes import Child
-from events.errors import DormError, Unavailable
+from dorm.warden.process import SystemWarden
+from events.errors import DormError, Rejected, Unavailable
 
 READY_S: Final = 45.0
+NOBODY: Final = "nobody"  # a tenure that no agent draws
+CLEAR_LOOK_S: Final = 0.1
+CLEAR_LOOKS: Final = 100
+# A laptop stalls for seconds, and nobody waits there for a lost node.
+PATIENT: Final = ("--lease-ttl", "15", "--fence", "12")
 MOUNT: Final = "ckpt"
 # Whoever plays with a cluster on a laptop has a few applications and little patience.
 PLAYFUL: Final = {"min_run_ms": 5_000, "gang_wait_ms": 5_000, "touch_factor": 1.0}
@@ -69,6 +76,10 @@ class LocalCluster:
         self._etcd: EtcdCluster | None = None
 
     @property
+    def _nodes(self) -> tuple[str, ...]:
+        return tuple(f"n{index}" for index in range(1, self.shape.nodes + 1))
+
+    @property
     def endpoints(self) -> str:
         """Return etcd's endpoints, as the `--etcd` option wants them."""
         return ",".join(self._etcd.endpoints) if self._etcd else ""
@@ -95,6 +106,7 @@ class LocalCluster:
             Unavailable: Something did not start; the message has its last words.
         """
         self.sweep()
+        asyncio.run(self._stop_wardens())  # Of a run that was killed; their files go now.
         shutil.rmtree(self.home, ignore_errors=True)
         logs = self.home / "logs"
         for directory in (self.checkpoints, logs):
@@ -106,8 +118,7 @@ class LocalCluster:
         for name in self._master_ports:
             command = self._master_command(name)
             self.masters[name] = Child(name, command, log_path=logs / f"{name}.log")
-        for index in range(1, self.shape.nodes + 1):
-            name = f"n{index}"
+        for name in self._nodes:
             command = self._agent_command(name)
             self.agents[name] = Child(name, command, log_path=logs / f"{name}.log")
         self.wait_until_ready()
@@ -142,13 +153,40 @@ class LocalCluster:
         if self._etcd:
             self._etcd.stop()
         self.sweep()
+        asyncio.run(self._stop_wardens())
         self.docker.close()
         shutil.rmtree(self.home, ignore_errors=True)
 
     def sweep(self) -> None:
         """Remove containers and network of this cluster, of this run or of one that was killed."""
+        asyncio.run(self._end_containers())
         self.docker.remove_containers(self.label)
         self.docker.remove_network(self.network)
+
+    async def _end_containers(self) -> None:
+        """Have wardens kill what they may have frozen: Docker cannot end a frozen container."""
+        for warden in self._wardens():
+            with contextlib.suppress(Rejected):  # Without wardens nothing is frozen.
+                if not await warden.ensure():
+                    continue
+                await warden.permit(NOBODY, 0.0)
+                for _ in range(CLEAR_LOOKS):
+                    if await warden.empty(NOBODY):
+                        break
+                    await asyncio.sleep(CLEAR_LOOK_S)
+
+    async def _stop_wardens(self) -> None:
+        """End what outlives agents on purpose. With no container left, each of them agrees."""
+        for warden in self._wardens():
+            await warden.stop()
+
+    def _wardens(self) -> Iterator[SystemWarden]:
+        for name in self._nodes:
+            run_dir = str(self._run_dir(name))
+            yield SystemWarden(run_dir, cluster=self.shape.cluster, node_id=name)
+
+    def _run_dir(self, name: str) -> Path:
+        return self.home / "run" / name
 
     def _master_command(self, name: str) -> list[str]:
         listen = f"{HOST}:{self._master_ports[name]}"
@@ -157,9 +195,12 @@ class LocalCluster:
     def _agent_command(self, name: str) -> list[str]:
         shape = self.shape
         state_dir = self.home / "agents" / name
+        run_dir = self._run_dir(name)
         return [
             *self._dorm("agent"),
             *("--node", name, "--listen", f"{HOST}:0", "--state-dir", str(state_dir)),
+            *("--run-dir", str(run_dir)),
+            *PATIENT,
             *("--cpus", f"{shape.cpus:g}", "--memory", f"{shape.memory_bytes >> 20}MiB"),
             *("--fake-gpus", str(shape.fake_gpus), "--network", self.network),
             *("--mount", f"{MOUNT}={self.checkpoints}"),

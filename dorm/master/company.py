@@ -99,7 +99,7 @@ class Company:
             self._lease_id = lease.lease_id
 
     async def _read(self) -> tuple[MasterCard, ...]:
-        found = await self._etcd.range(self._keys.masters)
+        found = await self._etcd.range(self._keys.cards)
         return tuple(_readable(item.value for item in found.items))
 
 

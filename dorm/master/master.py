@@ -20,7 +20,9 @@ from dorm.master.holding import Holding, NewEpoch
 from dorm.master.metrics import Metrics
 from dorm.master.planning import Planning
 from dorm.master.presence import Presence
+from dorm.master.promises import Promises
 from dorm.master.publisher import Publisher
+from dorm.master.registry import Registry
 from dorm.master.term import Term
 from dorm.master.upkeep import Upkeep
 from dorm.planner.port import Planner
@@ -96,6 +98,11 @@ class Master:
         )
         self._logs = (log, *other_logs)
         self._statuses: Mapping[str, NodeStatus] = {}
+        self._promises = Promises(clock)
+        self._registry = Registry(
+            etcd, self._keys, name=config.name, url=config.url, clock=clock, randomness=randomness
+        )
+        self._status_reads: dict[str, tuple[int, NodeStatus | None]] = {}
 
     # What the API sees (`dorm.api.view.View`)
 
@@ -148,6 +155,17 @@ class Master:
         """Return how many events were folded since the start; a snapshot saves the rest."""
         return self._follower.events_read
 
+    def promise(self, node_id: str, tenure: str) -> bool:
+        """Give a node that etcd does not answer the word not to end its tenure for now.
+
+        False when it is over already, as far as this master knows.
+        """
+        node = self.state().nodes.get(node_id)
+        if node is None or node.report.tenure != tenure or node.expelled:
+            return False
+        self._promises.give(tenure)
+        return True
+
     # Running
 
     async def run(self) -> None:
@@ -191,14 +209,16 @@ class Master:
 
     async def _follow(self) -> None:
         """Follow the log; stay where it was left while the store stands before that."""
+        self._follower.paused = lambda: bool(self._holding.reason)
         while True:  # Follows until it is cancelled.
             try:
                 await self._follower.run()
             except Regressed as error:
                 self._holding.suspect(str(error), sure=False)
-                await self._holding.until_free()
+            await self._holding.until_free()
 
     async def _lead_in_turn(self) -> None:
+        await self._registry.enter()
         backoff = Backoff(self._clock, self._randomness)
         while True:  # Leads until it is cancelled.
             await self._holding.until_free()
@@ -266,7 +286,12 @@ class Master:
             log=self._event_log,
             follower=self._follower,
             presence=Presence(
-                self._etcd, self._keys, clock=self._clock, grace_s=self._config.node_grace_s
+                self._etcd,
+                self._keys,
+                epoch=epoch,
+                promises=self._promises,
+                clock=self._clock,
+                grace_s=self._config.node_grace_s,
             ),
             planning=Planning(
                 self._planner, clock=self._clock, metrics=self.metrics, wake=moved.set
@@ -295,10 +320,17 @@ class Master:
         while True:  # Reads until it is cancelled.
             try:
                 found = await self._etcd.range(prefix)
+                reads = self._status_reads
+                self._status_reads = {
+                    item.key: reads[item.key]
+                    if reads.get(item.key, (0, None))[0] == item.mod_revision
+                    else (item.mod_revision, _readable(item.value))
+                    for item in found.items
+                }
                 self._statuses = {
                     status.node_id: status
-                    for item in found.items
-                    if (status := _readable(item.value)) is not None
+                    for _, status in self._status_reads.values()
+                    if status is not None
                 }
                 backoff.reset()
                 await self._clock.sleep(TICK_S)

@@ -27,6 +27,7 @@ class Publisher:
     def __init__(self, etcd: Etcd, keys: Keys, *, epoch: int) -> None:
         self._etcd, self._keys, self._epoch = etcd, keys, epoch
         self._stored: dict[str, tuple[NodeDocument, int]] | None = None
+        self._published: ClusterState | None = None
 
     async def publish(self, state: ClusterState) -> tuple[str, ...]:
         """Bring the stored documents up to `state`; return the nodes whose document changed.
@@ -37,10 +38,13 @@ class Publisher:
         """
         if self._stored is None:
             self._stored = await self._load()
+        elif self._published is state:
+            return ()  # The usual pass: nothing has happened since the last one.
         documents = {node_id: document for node_id, (document, _) in self._stored.items()}
         changed = desired.plan(state, documents)
         for batch in _batches(changed):
             await self._write(batch)
+        self._published = state
         return tuple(document.node_id for document in changed)
 
     async def _load(self) -> dict[str, tuple[NodeDocument, int]]:

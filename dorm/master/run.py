@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+import attrs
 import structlog
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,6 +12,7 @@ from starlette.responses import Response
 from dorm import doctor, etcd
 from dorm.api.agent_logs import HttpAgentLogs
 from dorm.api.checkup import Checkup
+from dorm.api.failsafe import answering
 from dorm.api.logs import LogReader
 from dorm.api.routes import build
 from dorm.api.service import Service
@@ -43,8 +45,9 @@ def run_master(config: MasterConfig) -> int:
 
 async def _run(config: MasterConfig) -> int:
     listener = listen(config.listen_host, config.listen_port)
-    port = listener.getsockname()[1]
-    _log.info("master.listening", name=config.name, url=f"http://{config.listen_host}:{port}")
+    url = config.url or f"http://{config.listen_host}:{listener.getsockname()[1]}"
+    config = attrs.evolve(config, url=url)
+    _log.info("master.listening", name=config.name, url=url)
     clock, randomness = SystemClock(), SystemRandomness()
     keys = Keys(config.cluster.cluster)
     client = etcd.connect(config.cluster.etcd)
@@ -75,6 +78,7 @@ async def _run(config: MasterConfig) -> int:
         findings=checkup.findings,
     )
     app = build(service, LogReader(master, log=api_log, agents=agents, clock=clock))
+    app.add_route("/v1/failsafe", answering(config.name, master.promise), methods=["POST"])
     app.add_route("/metrics", scraped(master.metrics), methods=["GET"])
     exit_code = EXIT_OK
     await warn_of_etcd(client, config.cluster.etcd)

@@ -19,6 +19,7 @@ from events.log import EVENTS_PER_APPEND_MAX, EventLog
 from events.recorded import Stamp
 from events.state import ClusterState
 from reconcilers import lifecycle, membership, review, rollout
+from reconcilers.membership import Observed
 
 _log = structlog.get_logger()
 
@@ -88,7 +89,8 @@ class Term:
     @property
     def due_in_s(self) -> float | None:
         """Return when to reconcile again by the clock alone; None when there is no need."""
-        return self._planning.due_in_s
+        waits = (self._planning.due_in_s, self._presence.due_in_s)
+        return min((wait for wait in waits if wait is not None), default=None)
 
     async def end(self) -> None:
         """Leave off what is under way; for the end of the term."""
@@ -100,14 +102,23 @@ class Term:
 
     async def _next_facts(self, state: ClusterState) -> tuple[Event, ...]:
         """Return what the first reconciler with something to do wants, from one state."""
-        node_ids = tuple(state.nodes)
         return (
-            membership.plan(state, await self._presence.look(node_ids))
+            membership.plan(state, await self._look(state))
             or lifecycle.plan(state, self._waits.waited_ms(state))
             or review.plan(state, self._waits.since_look_ms(state))
             or self._planning.facts(state)
             or rollout.plan(state)
         )
+
+    async def _look(self, state: ClusterState) -> Observed:
+        """Return what is seen of the nodes, after ending and closing what is to be."""
+        observed = await self._presence.look(state)
+        expelled = membership.expulsions(state, observed)
+        for node_id in expelled:
+            await self._presence.end_tenure(node_id)
+        for node_id in membership.closings(state, observed):
+            await self._presence.close_tenure(node_id)
+        return await self._presence.look(state) if expelled else observed
 
     async def _append(self, facts: Sequence[Event], cause: str) -> None:
         for some in _batches(facts):

@@ -8,6 +8,8 @@ from dorm.ports.clock import Clock, Randomness
 from dorm.ports.docker import ContainerSeen, Docker, Launch
 from dorm.ports.etcd import Compare, Delete, Etcd, Get, KeyValue, Lease, Put, TxnResult, WatchEvent
 from dorm.ports.files import Files
+from dorm.ports.masters import Masters
+from dorm.ports.warden import Warden
 
 __all__ = [
     "Clock",
@@ -21,8 +23,10 @@ __all__ = [
     "KeyValue",
     "Launch",
     "Lease",
+    "Masters",
     "Put",
     "Randomness",
     "TxnResult",
+    "Warden",
     "WatchEvent",
 ]

@@ -26,6 +26,8 @@ class Launch:
 
     Attributes:
         network: Name of a user-defined network, or `host`.
+        cgroup_parent: The group that it is made in, so that the node's warden can freeze it
+            (`dorm.cgroups.of_containers`); empty for the engine's own choice.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Launch:
     network: str
     stop_signal: str
     shm_bytes: int = 1 << 30
+    cgroup_parent: str = ""
 
 
 class Docker(Protocol):

@@ -166,6 +166,10 @@ class Etcd(Protocol):
         """Drop the history before `revision`. Doing it twice is no error."""
         ...
 
+    async def members(self) -> tuple[int, ...]:
+        """Return the ids of all voting members, whether they answer or not."""
+        ...
+
     async def status(self) -> tuple[MemberStatus, ...]:
         """Return the status of each member that answers."""
         ...

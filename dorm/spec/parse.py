@@ -13,6 +13,7 @@ from dorm.spec.storage import read_checkpoint, read_mounts
 from dorm.spec.units import parse_duration
 from events.apps import (
     NAME_LENGTH_MAX,
+    ON_DISCONNECT,
     PRIORITY_MAX,
     PRIORITY_MIN,
     AppSpec,
@@ -30,6 +31,7 @@ FIELDS: Final = (
     "weight",
     "priority",
     "speed",
+    "onDisconnect",
     "env",
     "checkpoint",
     "mounts",
@@ -93,6 +95,7 @@ def _spec(top: Fields) -> AppSpec | None:
     scale, weight = _scale(top), top.number("weight", high=WEIGHT_MAX, default=1.0)
     priority = top.whole("priority", low=PRIORITY_MIN, high=PRIORITY_MAX, default=0)
     speed = read_speed(top, containers_max=CONTAINERS_MAX)
+    on_disconnect = top.choice("onDisconnect", ON_DISCONNECT, default="stop")
     env = read_env(top)
     mounts = read_mounts(top)
     return built(
@@ -111,6 +114,7 @@ def _spec(top: Fields) -> AppSpec | None:
         retry=_retry(top),
         priority=priority,
         speed=speed,
+        on_disconnect=on_disconnect,
     )
 
 

@@ -33,6 +33,7 @@ def to_plain(spec: AppSpec) -> dict[str, Any]:
         "scale": {"min": spec.scale.min, "max": spec.scale.max},
         "weight": spec.weight,
         "priority": spec.priority,
+        "onDisconnect": spec.on_disconnect,
         "speed": [_speed(point) for point in spec.speed],
         "env": dict(spec.env),
         "checkpoint": _checkpoint(spec),

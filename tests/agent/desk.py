@@ -23,6 +23,7 @@ from tests.simulation.etcd import NetworkFaults, SimEtcdClient
 from tests.simulation.etcd_store import EtcdStore
 from tests.simulation.files import Disk, SimFiles
 from tests.simulation.loop import virtual_loop
+from tests.simulation.masters import SimMasters
 from tests.simulation.process import Process, SimClock, SimRandomness
 
 NODE = "n1"
@@ -241,6 +242,7 @@ class Desk:
             files=SimFiles(self.disk, self.process),
             clock=SimClock(self.process),
             randomness=SimRandomness(self.process),
+            masters=SimMasters(self.process, {}),
         )
         self.process.spawn(self.agent.run())
 

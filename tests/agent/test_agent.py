@@ -168,14 +168,39 @@ def test_containers_run_on_while_etcd_is_away() -> None:
         desk.order(10, wanted())
         desk.start()
         await desk.until_running()
-        desk.store.quorum = desk.log.available = False
+        desk.store.set_quorum(quorum=False)
+        desk.log.available = False
         await asyncio.sleep(300)
         assert desk.state() == "running"
         assert desk.docker.signals == []
 
-        desk.store.quorum = desk.log.available = True
+        desk.store.set_quorum(quorum=True)
+        desk.log.available = True
         desk.order(12, wanted(started=True), wanted("b"))
         await desk.until_running("b-g1-w0")
+
+    play(story)
+
+
+def test_an_agent_lives_through_a_full_disk() -> None:
+    """Found by the simulation (seed 14): the note that a report was sent failed, and killed it."""
+
+    async def story(desk: Desk) -> None:
+        desk.order(10, wanted())
+        desk.start()
+        await desk.until_running()
+        desk.log.available = False
+        desk.docker.end(NAME, exit_code=3)
+        await asyncio.sleep(30)
+        desk.disk.full = desk.log.available = True
+        await desk.until(lambda: bool(exits(desk)))
+        await asyncio.sleep(60)
+        assert desk.process.failure is None
+
+        desk.disk.full = False
+        desk.order(12)
+        await desk.until(lambda: desk.state() == "absent")
+        assert len(exits(desk)) == 1
 
     play(story)
 

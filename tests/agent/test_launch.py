@@ -6,13 +6,15 @@ import attrs
 import pytest
 
 from dorm.agent.launch import checkpoint_directory, environment, launch, membership
-from dorm.engine.shape import host_options, words_of_init
+from dorm.engine.shape import Machine, host_options, words_of_init
 from events.apps import Mount
 from events.errors import Rejected
 from tests.agent.desk import CONFIG, wanted
 
 WORK = Mount(name="work", target="/scratch")
 GPU = "GPU-5ca5e4b3"
+FOUR_CPUS = Machine(cpus=4, cgroup_driver="cgroupfs")
+GROUP = "/dorm/main/rack-1/t1/stop"
 
 
 def test_a_container_knows_itself_and_its_peers() -> None:
@@ -112,9 +114,33 @@ def test_only_real_devices_are_asked_of_the_engine() -> None:
     fake = launch(wanted(devices=("fake-0", "FAKE-n1-1")), CONFIG, revision=10)
     real = launch(wanted(devices=(GPU,)), CONFIG, revision=10)
 
-    assert "device_requests" not in host_options(fake, machine_cpus=4)
-    (request,) = host_options(real, machine_cpus=4)["device_requests"]
+    assert "device_requests" not in host_options(fake, FOUR_CPUS)
+    (request,) = host_options(real, FOUR_CPUS)["device_requests"]
     assert request["DeviceIDs"] == [GPU]
+
+
+@pytest.mark.parametrize(
+    ("driver", "expected"),
+    [("cgroupfs", GROUP), ("systemd", "dorm-main-rack_1-t1-stop.slice")],
+)
+def test_the_group_is_named_as_the_cgroup_driver_wants_it(driver: str, expected: str) -> None:
+    """An engine refuses the other form, and every container would be a start error."""
+    order = attrs.evolve(launch(wanted(), CONFIG, revision=10), cgroup_parent=GROUP)
+    machine = attrs.evolve(FOUR_CPUS, cgroup_driver=driver)
+
+    assert host_options(order, machine)["cgroup_parent"] == expected
+
+
+def test_a_container_that_could_not_be_fenced_is_not_made() -> None:
+    """An engine without root would silently leave it outside of every group."""
+    order = attrs.evolve(launch(wanted(), CONFIG, revision=10), cgroup_parent=GROUP)
+
+    with pytest.raises(Rejected, match="fenced"):
+        host_options(order, attrs.evolve(FOUR_CPUS, cgroup_driver="none"))
+    unfenced = attrs.evolve(order, cgroup_parent="")
+    assert "cgroup_parent" not in host_options(
+        unfenced, attrs.evolve(FOUR_CPUS, cgroup_driver="none")
+    )
 
 
 def test_the_words_of_init_are_told_from_those_of_a_program() -> None:

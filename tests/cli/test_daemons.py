@@ -23,6 +23,10 @@ OPTIONS: dict[str, Any] = {
     "docker": "",
     "network": "dorm",
     "address": "10.0.0.5",
+    "fencing": "required",
+    "run_dir": "/run/lab",
+    "lease_ttl": 9.0,
+    "fence": 6.0,
     "mounts": ("data=/srv/data:ro", "ckpt=/srv/ckpt"),
 }
 

@@ -67,7 +67,7 @@ def test_writing_never_touches_an_old_file(tmp_path: Path) -> None:
 
 def test_a_damaged_golden_event_would_be_seen() -> None:
     """So that the tests above cannot pass by reading nothing."""
-    raw = read(path_of("app.submitted/2")).replace(b'"image"', b'"imago"')
+    raw = read(path_of("app.submitted/3")).replace(b'"image"', b'"imago"')
 
     with pytest.raises(Corrupt, match="image"):
         decode(raw, revision=1, segment=0)

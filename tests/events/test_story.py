@@ -11,7 +11,7 @@ from tests.golden.write import EXAMPLES
 from tests.strategies import envelopes
 
 SENTENCES = {
-    "app.submitted/2": "ann submitted digits-a as digits-a-x1y2z: 1 to 6 containers of 0.5 cpus, "
+    "app.submitted/3": "ann submitted digits-a as digits-a-x1y2z: 1 to 6 containers of 0.5 cpus, "
     "512 MiB, 1 gpu",
     "app.changed/2": "ann set weight 0.5, scale 2 to 3 and priority 10 of digits-a-x1y2z",
     "app.cancel_requested/1": "ann asked to cancel digits-a-x1y2z",
@@ -22,9 +22,11 @@ SENTENCES = {
     "app.cancelled/1": "digits-a-x1y2z is cancelled",
     "app.quarantined/1": "digits-a-x1y2z is left out of layouts: the planner ran out of memory",
     "app.unquarantined/1": "ann had layouts decided with digits-a-x1y2z again",
-    "node.reported/1": "node n1 reported 2 cpus, 8 GiB, 1 gpu",
+    "node.reported/2": "node n1 reported 2 cpus, 8 GiB, 1 gpu",
     "node.lost/1": "node n1 is lost: its agent is silent",
     "node.returned/1": "node n1 is back",
+    "node.expelled/1": "node n1 may run nothing any more: its tenure was ended",
+    "node.fenced/1": "node n1 is fenced off: nothing runs there",
     "node.forgotten/1": "ann vouched that node n1 is off for good",
     "node.settled/1": "node n1 has nothing left from before epoch 2",
     "layout.decided/2": "layout decided by drf/1 from revision 41, part 1 of 2 (not the configured "

@@ -89,6 +89,10 @@ class LossyEtcd:
         self._check()
         await self._etcd.compact(revision)
 
+    async def members(self) -> tuple[int, ...]:
+        """See `Etcd`."""
+        return await self._etcd.members()
+
     async def status(self) -> tuple[MemberStatus, ...]:
         """See `Etcd`."""
         return await self._etcd.status()

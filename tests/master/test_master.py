@@ -64,8 +64,8 @@ def test_a_submit_becomes_a_partition_a_generation_and_a_document() -> None:
 
         told = [kind for kind in kinds(await facts(world)) if not kind.startswith("leader")]
         expected = [
-            "node.reported/1",
-            "app.submitted/2",
+            "node.reported/2",
+            "app.submitted/3",
             "layout.decided/2",
             "generation.started/1",
         ]

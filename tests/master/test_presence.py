@@ -1,9 +1,23 @@
 """An absence counts only while the leader itself has looked without a gap."""
 
 from dorm.master.presence import GAP_S_MAX, Presence
+from dorm.master.promises import Promises
+from tests import builders as b
 from tests.master.world import World, in_world
 
-NODES = ("n1", "n2")
+ONE = b.state_of(b.a_node("n1", tenure="t1"))
+TWO = b.state_of(b.a_node("n1", tenure="t1"), b.a_node("n2", tenure="t2"))
+
+
+def _presence(world: World) -> Presence:
+    return Presence(
+        world.etcd,
+        world.keys,
+        epoch=1,
+        promises=Promises(world.clock),
+        clock=world.clock,
+        grace_s=10,
+    )
 
 
 def test_a_node_without_a_lease_grows_absent_from_the_first_look_on() -> None:
@@ -11,11 +25,11 @@ def test_a_node_without_a_lease_grows_absent_from_the_first_look_on() -> None:
 
     async def test(world: World) -> None:
         world.write(world.keys.node("n1"), b"here")
-        presence = Presence(world.etcd, world.keys, clock=world.clock, grace_s=10)
+        presence = _presence(world)
 
-        first = await presence.look(NODES)
+        first = await presence.look(TWO)
         await world.clock.sleep(1)
-        second = await presence.look(NODES)
+        second = await presence.look(TWO)
 
         assert {"n2": 0} == first.absent_ms
         assert ["n2"] == list(second.absent_ms)
@@ -28,11 +42,11 @@ def test_a_gap_in_looking_starts_every_timer_anew() -> None:
     """A leader that was paused, or cut off from etcd, has not watched the absence."""
 
     async def test(world: World) -> None:
-        presence = Presence(world.etcd, world.keys, clock=world.clock, grace_s=10)
-        await presence.look(NODES)
+        presence = _presence(world)
+        await presence.look(TWO)
         await world.clock.sleep(GAP_S_MAX + 0.1)
 
-        assert {"n1": 0, "n2": 0} == (await presence.look(NODES)).absent_ms
+        assert {"n1": 0, "n2": 0} == (await presence.look(TWO)).absent_ms
 
     in_world(test)
 
@@ -41,12 +55,12 @@ def test_a_node_that_comes_back_starts_from_nothing_the_next_time() -> None:
     """Two short absences are not one long one."""
 
     async def test(world: World) -> None:
-        presence = Presence(world.etcd, world.keys, clock=world.clock, grace_s=10)
-        await presence.look(("n1",))
+        presence = _presence(world)
+        await presence.look(ONE)
         await world.clock.sleep(1)
         world.write(world.keys.node("n1"), b"here")
-        await presence.look(("n1",))
+        await presence.look(ONE)
 
-        assert {} == (await presence.look(("n1",))).absent_ms
+        assert {} == (await presence.look(ONE)).absent_ms
 
     in_world(test)

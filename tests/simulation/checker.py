@@ -26,6 +26,7 @@ from events.codec import decode, from_json
 from events.fold import apply, fold
 from events.generations import ContainerExited, ContainerStarted
 from events.invariants import violations
+from events.nodes import NodeFenced
 from events.recorded import Recorded
 from events.snapshot import state_hash
 from events.state import ClusterState
@@ -71,6 +72,8 @@ class Checker:
         self._states: dict[int, ClusterState] = {0: self.state}
         self._pasts: list[dict[int, ClusterState]] = []  # of histories that a restore undid
         self._hashes: dict[int, str] = {}
+        self._believed: dict[str, ClusterState] = {}
+        self._projected: tuple[ClusterState | None, Mapping[str, NodeDocument]] = None, {}
         self._trace = hashlib.sha256()
         self._audit = chain.Audit()
         self._running: dict[Key, Container] = {}
@@ -198,8 +201,21 @@ class Checker:
                     (event.checkpoint_step or 0) <= saved,
                     f"I4 {key} reports checkpoint {event.checkpoint_step}, saved is {saved}",
                 )
+            case NodeFenced(node_id=node_id, tenure=tenure):
+                self._check_fenced(node_id, tenure)
             case _:
                 pass
+
+    def _check_fenced(self, node_id: str, tenure: str) -> None:
+        """Demand that what counts as gone executes nothing, and see it as gone from here on."""
+        for container in self._running.values():
+            group_tenure, kind = container.group
+            if container.node_id == node_id and group_tenure == tenure:
+                self._reported_gone.add(container.key)
+                self.require(
+                    container.frozen or kind == "keep",
+                    f"I2 {container.launch.name} runs on, and its node {node_id} is called fenced",
+                )
 
     def _document_written(self, compares: Sequence[Compare], change: WatchEvent) -> None:
         document = from_json(change.item.value, NodeDocument)
@@ -222,6 +238,13 @@ class Checker:
             document in expected, f"I5 {node_id}'s document is no fold at {document.revision}"
         )
 
+    def _expected(self, revision: int) -> Mapping[str, NodeDocument]:
+        """Return the documents of a revision; kept for the other nodes' of the same one."""
+        state = self._states.get(revision)
+        if self._projected[0] is not state:
+            self._projected = state, desired.documents(state) if state else {}
+        return self._projected[1]
+
     # What the machines do
 
     def container_started(self, container: Container) -> None:
@@ -231,13 +254,7 @@ class Checker:
         once = key, container.launch.labels[labels.ORIGIN]
         self.require(once not in self._ever_started, f"I2 {key} started twice")
         self.require(key not in self._reported_gone, f"I2 {key} started after its end was reported")
-        for other in self._running.values():
-            if other.app_id == container.app_id:
-                self.require(
-                    other.generation == container.generation,
-                    f"I2 generations {other.generation} and {container.generation}"
-                    f" of {container.app_id} run at once",
-                )
+        self._alone(container)
         self._ever_started.add(once)
         self._running[key] = container
         used = total_of(
@@ -253,6 +270,31 @@ class Checker:
                 other is container or not shared,
                 f"I3 {container.launch.name} and {other.launch.name} share {sorted(shared)}",
             )
+
+    def container_frozen(self, container: Container) -> None:
+        """See a container stand still."""
+        self.tell(f"freeze {container.launch.name}")
+
+    def container_thawed(self, container: Container) -> None:
+        """See a container run on."""
+        self.tell(f"thaw {container.launch.name}")
+        self.require(
+            container.key not in self._reported_gone,
+            f"I2 {container.key} thawed after its end was reported",
+        )
+        self._alone(container)
+
+    def _alone(self, container: Container) -> None:
+        """Demand that no other generation executes anything, unless the spec lets it run on."""
+        for other in self._running.values():
+            executes = not other.frozen and not container.frozen
+            kept = "keep" in {other.group[1], container.group[1]}
+            if other.app_id == container.app_id and executes and not kept:
+                self.require(
+                    other.generation == container.generation,
+                    f"I2 generations {other.generation} and {container.generation}"
+                    f" of {container.app_id} run at once",
+                )
 
     def container_ended(self, container: Container) -> None:
         """See a container end."""
@@ -273,6 +315,9 @@ class Checker:
 
     def believed(self, master: str, state: ClusterState) -> None:
         """Compare a master's state with the fold of the log up to the same revision."""
+        if self._believed.get(master) is state:
+            return  # States do not change; the master has read nothing since the last look.
+        self._believed[master] = state
         revision = state.revision
         if any(past.get(revision) == state for past in self._pasts):
             return  # It has not found out yet, or holds.

@@ -23,10 +23,12 @@ from tests.simulation.docker import Engine, SimDocker
 from tests.simulation.etcd import NetworkFaults, SimEtcdClient
 from tests.simulation.etcd_store import EtcdStore
 from tests.simulation.files import SHARED, Disk, SimFiles
+from tests.simulation.masters import SimMasters
 from tests.simulation.process import MachineClock, Process, SimClock, SimRandomness
 from tests.simulation.training import Trainings
 from tests.simulation.users import Errand, User
 from tests.simulation.views import leader_of
+from tests.simulation.warden import SimWarden, WardenProcess
 
 CLUSTER: Final = "sim"
 DEVICES_PER_NODE: Final = 2
@@ -59,6 +61,7 @@ class Machine:
     engine: Engine
     disk: Disk
     process: Process
+    warden: WardenProcess
 
 
 class Cluster:
@@ -75,6 +78,7 @@ class Cluster:
         *,
         masters: int = 2,
         nodes: int = 3,
+        rules: LayoutRules = RULES,
         parts: Parts = SOUND,
     ) -> None:
         """Build the world; `start` puts it to work. Needs a running loop."""
@@ -86,7 +90,7 @@ class Cluster:
         self.trainings = Trainings(Random(f"{seed}/trainings"), self.checker)
         self.masters: dict[str, tuple[Process, Master]] = {}
         self.users: list[Process] = []
-        self._parts = parts
+        self._parts, self._rules = parts, rules
         self._world = Random(f"{seed}/world")
         self._starts = 0
         self._clocks: dict[str, MachineClock] = {}
@@ -100,7 +104,7 @@ class Cluster:
             self.start_master(name)
         for node_id in self.machines:
             self.start_agent(node_id)
-        self._user("operator", lambda user: user.configure(RULES))
+        self._user("operator", lambda user: user.configure(self._rules))
         self._supervision = asyncio.create_task(self._supervise())
 
     def start_master(self, name: str) -> None:
@@ -109,6 +113,7 @@ class Cluster:
         etcd, clock, randomness = self._ports(process)
         config = MasterConfig(
             name=name,
+            url=f"http://{name}.test",
             cluster=ClusterConfig(cluster=CLUSTER),
             segment_events_max=SEGMENT_EVENTS_MAX,
             snapshot_every=SNAPSHOT_EVERY,
@@ -148,6 +153,8 @@ class Cluster:
             files=SimFiles(machine.disk, process),
             clock=clock,
             randomness=randomness,
+            masters=SimMasters(process, self.masters),
+            warden=SimWarden(machine.warden, machine.engine, process),
         )
         process.spawn(agent.run())
         self.checker.tell(f"agent {node_id} started")
@@ -157,6 +164,7 @@ class Cluster:
         machine = self.machines[node_id]
         machine.process.kill()
         machine.engine.reboot()
+        machine.warden.reboot()
         clock = self._clocks[node_id]
         now = asyncio.get_running_loop().time()
         self._clocks[node_id] = attrs.evolve(clock, boot_s=-now * clock.rate)
@@ -229,7 +237,13 @@ class Cluster:
             disk=disk,
             random=Random(f"{self.seed}/engine/{node_id}"),
         )
-        return Machine(node_id=node_id, engine=engine, disk=disk, process=self._process(node_id))
+        return Machine(
+            node_id=node_id,
+            engine=engine,
+            disk=disk,
+            process=self._process(node_id),
+            warden=WardenProcess(engine),
+        )
 
     def _process(self, name: str) -> Process:
         """Return a new process on the machine of that name."""

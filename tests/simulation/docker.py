@@ -12,6 +12,7 @@ import attrs
 from dorm import labels
 from dorm.ports.docker import ContainerSeen, Launch
 from events.errors import DormError, NotFound, Rejected, Unavailable
+from reconcilers.warden import Group
 from tests.simulation.files import Disk
 from tests.simulation.process import Process
 from tests.simulation.training import Program, Rank, Trainings
@@ -33,7 +34,16 @@ class Container:
     state: Literal["created", "running", "exited"] = "created"
     exit_code: int = 0
     oom_killed: bool = False
+    frozen: bool = False
     training: Rank | None = None
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Return tenure and kind of its cgroup; two empty words outside of any."""
+        if not self.launch.cgroup_parent:
+            return "", ""
+        tenure, kind = self.launch.cgroup_parent.split("/")[-2:]
+        return tenure, kind
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -53,6 +63,7 @@ class Container:
             state=self.state,
             exit_code=self.exit_code,
             oom_killed=self.oom_killed,
+            tenure=self.launch.labels.get(labels.TENURE, ""),
         )
 
 
@@ -61,6 +72,14 @@ class Witness(Protocol):
 
     def container_started(self, container: Container) -> None:
         """It runs."""
+        ...
+
+    def container_frozen(self, container: Container) -> None:
+        """It stands still."""
+        ...
+
+    def container_thawed(self, container: Container) -> None:
+        """It runs on."""
         ...
 
     def container_ended(self, container: Container) -> None:
@@ -84,6 +103,7 @@ class Engine:
         self.containers: dict[str, Container] = {}
         self._trainings, self._witness = trainings, witness
         self._changed = asyncio.Event()
+        self._groups: dict[tuple[str, str], bool] = {}  # whether it is frozen
 
     def running(self) -> list[Container]:
         """Return the containers that run."""
@@ -101,6 +121,8 @@ class Engine:
                 generation=int(launch.labels[labels.GENERATION]),
                 rank=int(launch.labels[labels.RANK]),
             )
+            if launch.cgroup_parent:
+                self._groups.setdefault(self.containers[launch.name].group, False)
 
     def start(self, name: str) -> None:
         """See `Docker`."""
@@ -110,8 +132,11 @@ class Engine:
         if container.state == "created":
             container.state = "running"
             container.training = self._rank(container)
+            container.frozen = self._groups.get(container.group, False)
             self._witness.container_started(container)
             self._trainings.started(container.training)
+            if container.frozen:
+                self._trainings.frozen(container.training)
             self.ring()
 
     def signal(self, name: str, signal: str) -> None:
@@ -120,7 +145,7 @@ class Engine:
         if container is None or container.training is None or container.state != "running":
             return
         if signal == "SIGKILL":
-            self._end(container, KILLED)
+            container.training.end(KILLED)
         else:
             self._trainings.signalled(container.training)
 
@@ -135,6 +160,55 @@ class Engine:
         """End every container, as the end of the machine does."""
         for container in self.running():
             self._end(container, KILLED)
+        self._groups.clear()
+
+    # What a warden sees and does
+
+    def groups(self) -> tuple[Group, ...]:
+        """Return every group that containers were made in."""
+        populated = {container.group for container in self.running()}
+        return tuple(
+            Group(
+                tenure=tenure,
+                on_disconnect="keep" if kind == "keep" else "stop",
+                frozen=frozen,
+                populated=(tenure, kind) in populated,
+            )
+            for (tenure, kind), frozen in sorted(self._groups.items())
+        )
+
+    def freeze(self, tenure: str, kind: str, *, after_s: float = 0.0) -> None:
+        """Freeze a group. The last process of it stands still a moment later."""
+        self._groups[tenure, kind] = True
+
+        def stand_still() -> None:
+            for container in self._in(tenure, kind):
+                if self._groups[tenure, kind] and not container.frozen:
+                    container.frozen = True
+                    assert container.training is not None, "it runs"
+                    self._trainings.frozen(container.training)
+                    self._witness.container_frozen(container)
+
+        asyncio.get_running_loop().call_later(after_s, stand_still)
+
+    def thaw(self, tenure: str, kind: str) -> None:
+        """Let a group go on."""
+        self._groups[tenure, kind] = False
+        for container in self._in(tenure, kind):
+            if container.frozen:
+                container.frozen = False
+                assert container.training is not None, "it runs"
+                self._witness.container_thawed(container)
+                self._trainings.thawed(container.training)
+
+    def kill_group(self, tenure: str, kind: str) -> None:
+        """End all of a group, which stays frozen."""
+        self._groups[tenure, kind] = True
+        for container in self._in(tenure, kind):
+            self._end(container, KILLED)
+
+    def _in(self, tenure: str, kind: str) -> list[Container]:
+        return [one for one in self.running() if one.group == (tenure, kind)]
 
     def ring(self) -> None:
         """Tell everyone who listens that something changed."""

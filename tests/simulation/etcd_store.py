@@ -8,7 +8,6 @@ import itertools
 from bisect import bisect_left, insort
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import attrs
 
@@ -25,10 +24,10 @@ from dorm.ports.etcd import (
     TxnResult,
     WatchEvent,
 )
-from events.errors import Compacted, Rejected
-
-OPERATIONS_MAX: Final = 128  # etcd's --max-txn-ops
-REQUEST_BYTES_MAX: Final = 1_572_864  # etcd's --max-request-bytes
+from events.errors import Compacted, Rejected, Unavailable
+from tests.simulation.etcd_bells import Bells
+from tests.simulation.etcd_limits import check_limits
+from tests.simulation.etcd_members import Member, Members
 
 Change = tuple[int, tuple[WatchEvent, ...]]
 Observer = Callable[[int, Sequence[Compare], tuple[WatchEvent, ...]], None]
@@ -54,7 +53,9 @@ class EtcdStore:
     """The data of one etcd cluster.
 
     Attributes:
-        quorum: Whether the members can agree; leases only run out while they can.
+        members: Who of them runs and leads; leases only run out while there is a leader.
+        full: No space is left (`NOSPACE`): what could write a key, or a lease, is refused.
+        bells: Of those who watch.
         observers: Called with revision, guards and changes of each write, at the very moment.
         restored: Called with the revision that a restore went back to.
         refused: How often a guard did not hold, by key.
@@ -64,7 +65,9 @@ class EtcdStore:
         """Start empty, at revision 1 as etcd does."""
         self.revision = 1
         self.compacted = 0
-        self.quorum = True
+        self.full = False
+        self.bells = Bells()
+        self.members = Members(elected=self._renew_leases, changed=self.bells.ring_all)
         self.observers: list[Observer] = []
         self.restored: list[Callable[[int], None]] = []
         self.refused: Counter[str] = Counter()
@@ -73,7 +76,6 @@ class EtcdStore:
         self._leases: dict[int, _LeaseHeld] = {}
         self._lease_ids = itertools.count(7_001)
         self._history: deque[Change] = deque()
-        self._changed = asyncio.Event()
 
     # Keys
 
@@ -91,7 +93,7 @@ class EtcdStore:
         more = bool(limit) and len(found) > limit
         items = (self._items[key] for key in (found[:limit] if limit else found))
         return RangeResult(
-            items=tuple(attrs.evolve(item, value=b"") if keys_only else item for item in items),
+            items=tuple(_without_value(item) for item in items) if keys_only else tuple(items),
             revision=self.revision,
             more=more,
         )
@@ -103,7 +105,9 @@ class EtcdStore:
         failure: Sequence[Operation],
     ) -> TxnResult:
         """Run a transaction, all of it or nothing."""
-        _check_limits(compares, success, failure)
+        check_limits(compares, success, failure)
+        if any(isinstance(operation, Put) for operation in (*success, *failure)):
+            self._check_space()  # Also for a put of the branch that is not taken.
         broken = [compare.key for compare in compares if not self._holds(compare)]
         succeeded = not broken
         self.refused.update(broken)
@@ -174,12 +178,17 @@ class EtcdStore:
         self._history.append((revision, tuple(changes)))
         for observer in self.observers:
             observer(revision, compares, tuple(changes))
-        self.wake_watchers()
+        self.bells.ring(changes)
+
+    def _check_space(self) -> None:
+        if self.full:
+            raise Unavailable("etcdserver: mvcc: database space exceeded")
 
     # Leases
 
     def grant(self, ttl_s: float) -> Lease:
         """Make a lease."""
+        self._check_space()
         lease_id, ttl_s = next(self._lease_ids), max(1.0, ttl_s)
         self._leases[lease_id] = _LeaseHeld(ttl_s=ttl_s, expires=_now() + ttl_s)
         self._expire_at(lease_id, self._leases[lease_id])
@@ -206,12 +215,22 @@ class EtcdStore:
         """Return the leases in force, oldest first."""
         return tuple(self._leases)
 
+    @property
+    def quorum(self) -> bool:
+        """Return whether the members agree on a leader."""
+        return self.members.leader is not None
+
     def set_quorum(self, *, quorum: bool) -> None:
-        """Lose or regain quorum. A new leader gives every lease its full time again."""
-        if quorum and not self.quorum:
-            for lease in self._leases.values():
-                lease.expires = _now() + lease.ttl_s
-        self.quorum = quorum
+        """Part all members from each other, or bring all of them together, at once."""
+        if quorum:
+            self.members.heal()
+        else:
+            self.members.lose(revision=self.revision)
+
+    def _renew_leases(self) -> None:
+        """Give every lease its full time again, as a new leader does."""
+        for lease in self._leases.values():
+            lease.expires = _now() + lease.ttl_s
 
     def _expire_at(self, lease_id: int, lease: _LeaseHeld) -> None:
         def expire() -> None:
@@ -273,46 +292,42 @@ class EtcdStore:
         self.compacted = max(self.compacted, revision)
         while self._history and self._history[0][0] < self.compacted:
             self._history.popleft()
-        self.wake_watchers()
+        self.bells.ring_all()
 
-    async def change(self) -> None:
-        """Wait until something changes or is compacted, or a stream breaks."""
-        await self._changed.wait()
+    def has_changes(self, prefix: str, start_revision: int) -> bool:
+        """Return whether a watch from `start_revision` on has something to tell at once."""
+        if start_revision < self.compacted:
+            return True
+        for revision, changes in reversed(self._history):
+            if revision < start_revision:
+                return False
+            if any(change.item.key.startswith(prefix) for change in changes):
+                return True
+        return False
 
-    def wake_watchers(self) -> None:
-        """Let every watcher look again."""
-        self._changed.set()
-        self._changed = asyncio.Event()
-
-    def status(self) -> MemberStatus:
-        """Return the status of the only member there is."""
+    def status(self, member: Member) -> MemberStatus:
+        """Return what a member says of itself."""
         return MemberStatus(
-            endpoint="sim:2379",
+            endpoint=f"member{member.member_id}:2379",
             version="3.5.16",
             cluster_id=1,
-            member_id=1,
-            leader_id=1 if self.quorum else 0,
-            revision=self.revision,
+            member_id=member.member_id,
+            leader_id=member.leader_id,
+            revision=self.revision if member.revision is None else member.revision,
             db_bytes=sum(len(item.key) + len(item.value) for item in self._items.values()),
         )
 
 
+def _without_value(item: KeyValue) -> KeyValue:
+    return KeyValue(
+        key=item.key,
+        value=b"",
+        create_revision=item.create_revision,
+        mod_revision=item.mod_revision,
+        version=item.version,
+        lease=item.lease,
+    )
+
+
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _check_limits(
-    compares: Sequence[Compare], success: Sequence[Operation], failure: Sequence[Operation]
-) -> None:
-    most = max(len(compares), len(success), len(failure))
-    if most > OPERATIONS_MAX:
-        raise Rejected(f"has {most} operations; etcd takes {OPERATIONS_MAX}", field="txn")
-    size = sum(len(item.key) + 16 for item in (*compares, *success, *failure))
-    size += sum(len(item.value) for item in (*success, *failure) if isinstance(item, Put))
-    if size > REQUEST_BYTES_MAX:
-        raise Rejected(f"has {size} bytes; etcd takes {REQUEST_BYTES_MAX}", field="txn")
-    for branch in (success, failure):
-        puts = [item.key for item in branch if isinstance(item, Put)]
-        deletes = {item.key for item in branch if isinstance(item, Delete)}
-        if len({*puts}) < len(puts) or not deletes.isdisjoint(puts):
-            raise Rejected("names a key twice", field="txn")

@@ -8,6 +8,8 @@ from typing import Final
 
 from tests.simulation.cluster import Cluster
 from tests.simulation.etcd import NetworkFaults
+from tests.simulation.etcd_members import IDS
+from tests.simulation.process import Process
 
 QUIET: Final = NetworkFaults()
 BAD: Final = NetworkFaults(
@@ -16,6 +18,8 @@ BAD: Final = NetworkFaults(
 STORM: Final = NetworkFaults(
     lost_request=0.05, lost_reply=0.05, late_commit=0.6, slow=0.1, broken_watch=0.1
 )
+
+ALONE: Final = 0.5  # of processes that are cut off from etcd: from each other as well
 
 
 class Chaos:
@@ -36,10 +40,15 @@ class Chaos:
             "agent crash": self._agent_crash,
             "agent pause": self._agent_pause,
             "agent cut": self._agent_cut,
+            "member crash": self._member_crash,
+            "member apart": self._member_apart,
+            "member elected": self._member_elected,
             "etcd outage": self._etcd_outage,
+            "etcd full": self._etcd_full,
             "lease revoked": self._lease_revoked,
             "compaction": self._compaction,
             "docker hiccup": self._docker_hiccup,
+            "disk full": self._disk_full,
             "reboot": self._reboot,
         }
 
@@ -69,9 +78,11 @@ class Chaos:
         cluster.store.set_quorum(quorum=True)
         for process in cluster.processes:
             process.resume()
-            process.cut = False
+            process.join()
+        cluster.store.full = False
         for machine in cluster.machines.values():
             machine.engine.available = True
+            machine.disk.full = False
         cluster.trainings.crashing = False
         cluster.restart_dead()
 
@@ -93,8 +104,7 @@ class Chaos:
 
     def _master_cut(self) -> None:
         process, _ = self._cluster.masters[self._random.choice(sorted(self._cluster.masters))]
-        process.cut = True
-        self._later(lambda: setattr(process, "cut", False))
+        self._cut(process)
 
     def _agent_crash(self) -> None:
         self._cluster.machines[self._node()].process.kill()
@@ -107,13 +117,32 @@ class Chaos:
 
     def _agent_cut(self) -> None:
         process = self._cluster.machines[self._node()].process
-        process.cut = True
-        self._later(lambda: setattr(process, "cut", False))
+        self._cut(process)
 
     def _etcd_outage(self) -> None:
         store = self._cluster.store
         store.set_quorum(quorum=False)
         self._later(lambda: store.set_quorum(quorum=True))
+
+    def _etcd_full(self) -> None:
+        store = self._cluster.store
+        store.full = True
+        self._later(lambda: setattr(store, "full", False))
+
+    def _member_crash(self) -> None:
+        members = self._cluster.store.members
+        member = self._random.choice(members.all)
+        members.crash(member)
+        self._later(lambda: members.start(member))
+
+    def _member_apart(self) -> None:
+        store = self._cluster.store
+        member = self._random.choice(store.members.all)
+        store.members.part(member, revision=store.revision)
+        self._later(lambda: store.members.join(member))
+
+    def _member_elected(self) -> None:
+        self._cluster.store.members.depose()
 
     def _lease_revoked(self) -> None:
         leases = self._cluster.store.lease_ids
@@ -128,9 +157,20 @@ class Chaos:
         engine.available = False
         self._later(lambda: setattr(engine, "available", True))
 
+    def _disk_full(self) -> None:
+        disk = self._cluster.machines[self._node()].disk
+        disk.full = True
+        self._later(lambda: setattr(disk, "full", False))
+
     def _reboot(self) -> None:
         self._cluster.reboot(self._node())
         self._later(self._cluster.restart_dead)
+
+    def _cut(self, process: Process) -> None:
+        """Cut a process off from one, two or all members."""
+        process.cut_from = frozenset(self._random.sample(IDS, self._random.choice((1, 2, 3, 3))))
+        process.alone = self._random.random() < ALONE
+        self._later(process.join)
 
     def _node(self) -> str:
         return self._random.choice(sorted(self._cluster.machines))

@@ -5,22 +5,45 @@ from collections.abc import AsyncIterator
 from pathlib import PurePosixPath
 from typing import Final
 
+from events.errors import Unavailable
 from tests.simulation.process import Process
 
 SHARED: Final = "/shared"
 
 
 class Disk:
-    """One machine's files, with the directory `/shared` that all machines mount."""
+    """One machine's files, with the directory `/shared` that all machines mount.
+
+    Attributes:
+        full: No space is left on the machine's own disk: nothing can be written there.
+    """
 
     def __init__(self, shared: dict[str, bytes]) -> None:
         """Start with an empty disk next to the `shared` one."""
+        self.full = False
         self._local: dict[str, bytes] = {}
         self._shared = shared
 
+    def wipe(self) -> None:
+        """Lose all that is not shared."""
+        self._local.clear()
+
     def tree(self, path: str) -> dict[str, bytes]:
         """Return the files of the file system that `path` is on."""
-        return self._shared if PurePosixPath(path).is_relative_to(SHARED) else self._local
+        return self._shared if _is_shared(path) else self._local
+
+    def check_space(self, path: str) -> None:
+        """Refuse a write there.
+
+        Raises:
+            Unavailable: The disk is full.
+        """
+        if self.full and not _is_shared(path):
+            raise Unavailable(f"cannot write {path}: No space left on device")
+
+
+def _is_shared(path: str) -> bool:
+    return path == SHARED or path.startswith(f"{SHARED}/")
 
 
 class SimFiles:
@@ -38,12 +61,14 @@ class SimFiles:
     async def write(self, path: str, data: bytes) -> None:
         """See `Files`."""
         await self._wait()
+        self._disk.check_space(path)
         self._disk.tree(path)[path] = data
         await self._process.gate()
 
     async def append(self, path: str, data: bytes) -> None:
         """See `Files`."""
         await self._wait()
+        self._disk.check_space(path)
         tree, cut = self._disk.tree(path), self._process.random.randint(0, len(data))
         tree[path] = tree.get(path, b"") + data[:cut]
         await self._wait()
@@ -59,7 +84,7 @@ class SimFiles:
         """See `Files`."""
         await self._process.gate()
         tree = self._disk.tree(path)
-        for name in [name for name in tree if PurePosixPath(name).is_relative_to(path)]:
+        for name in [name for name in tree if name == path or name.startswith(f"{path}/")]:
             del tree[name]
 
     async def names(self, path: str) -> tuple[str, ...]:

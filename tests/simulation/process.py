@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import attrs
 
+from tests.simulation.etcd_members import IDS
+
 EPOCH_MS: Final = 1_700_000_000_000
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -34,13 +36,15 @@ class Process:
     gets no further: even its `finally` blocks reach nothing any more.
 
     Attributes:
-        cut: The process cannot reach etcd, while others can.
+        cut_from: The members of etcd that it cannot reach, while others can.
+        alone: It reaches no other process of Dorm either.
     """
 
     def __init__(self, name: str, seed: int, clock: MachineClock = MachineClock()) -> None:
         """Describe the process; `spawn` starts it."""
         self.name = name
-        self.cut = False
+        self.cut_from: frozenset[int] = frozenset()
+        self.alone = False
         self.random = Random(f"{seed}/{name}")
         self.clock = clock
         self._task: asyncio.Task[None] | None = None
@@ -58,6 +62,19 @@ class Process:
         """Return the error that ended the program by itself, if one did."""
         task = self._task
         return None if task is None or not task.done() or task.cancelled() else task.exception()
+
+    @property
+    def paused(self) -> bool:
+        """Return whether it is stopped, as by SIGSTOP."""
+        return not self._go.is_set()
+
+    def cut_off(self) -> None:
+        """Let it reach nobody at all."""
+        self.cut_from, self.alone = frozenset(IDS), True
+
+    def join(self) -> None:
+        """Let it reach everybody again."""
+        self.cut_from, self.alone = frozenset(), False
 
     def spawn(self, program: Coroutine[Any, Any, None]) -> None:
         """Run the program."""

@@ -16,7 +16,13 @@ LIMIT_S = 120.0
 
 
 def an_errand(
-    name: str = "a", *, steps: int = 240, least: int = 1, most: int = 6, after_s: float = 2.0
+    name: str = "a",
+    *,
+    steps: int = 240,
+    least: int = 1,
+    most: int = 6,
+    after_s: float = 2.0,
+    on_disconnect: str = "stop",
 ) -> Errand:
     """A quiet training that a user wants."""
     return Errand(
@@ -24,6 +30,7 @@ def an_errand(
         after_s=after_s,
         program=Program(steps=steps),
         scale=Scale(min=least, max=most),
+        on_disconnect=on_disconnect,
     )
 
 

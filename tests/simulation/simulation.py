@@ -1,25 +1,53 @@
 """Run one seed: build a cluster, break it, heal it, and demand that everything converges."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, Never
 
 import attrs
 import structlog
 
-from tests.simulation.cluster import SOUND, Cluster, Parts
+from events.catalog import KIND_OF
+from events.control import SegmentSealed
+from tests.simulation.cluster import RULES, SOUND, Cluster, Parts
+from tests.simulation.etcd_network import LATE_S_MAX
 from tests.simulation.faults import Chaos
 from tests.simulation.loop import Deadlock, Livelock, virtual_loop
 from tests.simulation.users import random_errands
 
-APPS: Final = 6
-CHAOS_S: Final = 150.0
+CHAOS_S: Final = 180.0
+POLICIES: Final = {"drf": 12, "goodput": 1, "utilization": 1}  # by weight; the last two are dear
+LATE_S: Final = LATE_S_MAX + 5.0  # until the last late request has landed, and its leases are over
+REST_S: Final = 35.0
 CONVERGENCE_S: Final = 600.0
 LOOK_S: Final = 2.0
 
 Script = Callable[[Cluster], Awaitable[None]]
 Scenario = Callable[[Cluster, Chaos], Coroutine[Any, Any, None]]
+
+
+@attrs.frozen(kw_only=True)
+class Shape:
+    """How large the cluster of a seed is, and what it has to do."""
+
+    masters: int
+    nodes: int
+    apps: int
+    policy: str
+
+    @classmethod
+    def of(cls, seed: int) -> "Shape":
+        """Return the shape of a seed. A small cluster fails in ways that hide in a large one."""
+        random = Random(f"{seed}/shape")
+        return cls(
+            masters=random.choice((2, 3)),
+            nodes=random.choice((2, 3, 3, 4)),
+            apps=random.choice((1, 2, 3, 5)),
+            policy=random.choices(list(POLICIES), list(POLICIES.values()))[0],
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -45,12 +73,15 @@ class Result:
         """Return the failure for a person: seed, violations, and the end of the story."""
         return "\n".join(
             (
-                f"seed {self.seed} (run it alone: DORM_SIM_SEED={self.seed})",
+                f"seed {self.seed}; to run it alone: make sim SEED={self.seed}",
                 *self.violations,
                 "the story ends:",
                 *self.story[-lines:],
             )
         )
+
+
+DIRECTED: Final = Shape(masters=3, nodes=3, apps=0, policy=RULES.policy)
 
 
 def run_script(seed: int, script: Script, *, parts: Parts = SOUND) -> Result:
@@ -61,22 +92,24 @@ def run_script(seed: int, script: Script, *, parts: Parts = SOUND) -> Result:
         await script(cluster)
         await converge(cluster)
 
-    return _run(seed, scenario, parts)
+    return _run(seed, scenario, parts, DIRECTED)
 
 
 def run_seed(seed: int, *, parts: Parts = SOUND) -> Result:
     """Run a cluster with random applications and random faults."""
+    shape = Shape.of(seed)
 
     async def scenario(cluster: Cluster, chaos: Chaos) -> None:
-        errands = random_errands(Random(f"{seed}/errands"), APPS)
+        errands = random_errands(Random(f"{seed}/errands"), shape.apps)
         cluster.start()
         cluster.start_user("ann", errands[::2])
         cluster.start_user("bob", errands[1::2])
         await chaos.run(CHAOS_S)
         await chaos.heal()
         await converge(cluster)
+        await rest(cluster)
 
-    return _run(seed, scenario, parts)
+    return _run(seed, scenario, parts, shape)
 
 
 async def converge(cluster: Cluster) -> None:
@@ -89,9 +122,23 @@ async def converge(cluster: Cluster) -> None:
     await asyncio.sleep(LOOK_S)
 
 
-def _run(seed: int, scenario: Scenario, parts: Parts) -> Result:
-    with virtual_loop() as loop, structlog.testing.capture_logs():
-        cluster, chaos = loop.run_until_complete(_build(seed, parts))
+async def rest(cluster: Cluster) -> None:
+    """Let a cluster be that has nothing to do, and demand that it does nothing."""
+    await asyncio.sleep(LATE_S)
+    leader, before = cluster.leader, len(cluster.checker.recorded)
+    await asyncio.sleep(REST_S)
+    moved = [
+        KIND_OF[type(one.event)]
+        for one in cluster.checker.recorded[before:]
+        if not isinstance(one.event, SegmentSealed)  # The last roll-over may come late.
+    ]
+    cluster.checker.require(not moved, f"I7 at rest, and yet: {', '.join(moved)}")
+    cluster.checker.require(cluster.leader == leader, "I7 at rest, and yet another master leads")
+
+
+def _run(seed: int, scenario: Scenario, parts: Parts, shape: Shape) -> Result:
+    with virtual_loop() as loop, _silence():
+        cluster, chaos = loop.run_until_complete(_build(seed, parts, shape))
         checker = cluster.checker
         loop.set_exception_handler(
             lambda _, context: checker.require(
@@ -109,10 +156,29 @@ def _run(seed: int, scenario: Scenario, parts: Parts) -> Result:
             story=tuple(checker.story),
             trace_hash=checker.trace_hash,
             virtual_s=loop.time(),
-            faults=dict(sorted(chaos.counts.items())),
+            faults=dict(sorted((chaos.counts + cluster.network.counts).items())),
         )
 
 
-async def _build(seed: int, parts: Parts) -> tuple[Cluster, Chaos]:
-    cluster = Cluster(seed, masters=2 + seed % 2, parts=parts)
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Drop what programs log, before it is put together: the story says more."""
+    before = structlog.get_config()
+    structlog.configure(
+        processors=[_drop],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL),
+    )
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+def _drop(_logger: object, _method: str, _event: object) -> Never:
+    raise structlog.DropEvent
+
+
+async def _build(seed: int, parts: Parts, shape: Shape) -> tuple[Cluster, Chaos]:
+    rules = attrs.evolve(RULES, policy=shape.policy)
+    cluster = Cluster(seed, masters=shape.masters, nodes=shape.nodes, rules=rules, parts=parts)
     return cluster, Chaos(cluster, Random(f"{seed}/chaos"))

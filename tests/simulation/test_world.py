@@ -126,9 +126,11 @@ async def test_a_lost_reply_was_applied_and_a_lost_request_may_still_arrive() ->
     assert store.get("a") is not None
 
     faults.become(NetworkFaults(lost_request=1.0, late_commit=1.0))
-    with pytest.raises(Unavailable):
-        await etcd.txn([], [Put("b", b"")])
+    writing = asyncio.create_task(etcd.txn([], [Put("b", b"")]))
+    await asyncio.sleep(0.5)
     assert store.get("b") is None
+    with pytest.raises(Unavailable):
+        await writing
     await asyncio.sleep(30)
     assert store.get("b") is not None
 

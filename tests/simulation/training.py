@@ -80,6 +80,15 @@ class Rank:
     origin: str = ""
     running: bool = True
     signalled: bool = False
+    frozen: bool = False
+    dies_of: int | None = None
+
+    def end(self, exit_code: int) -> None:
+        """End the container; a frozen one ends when it is thawed."""
+        if self.frozen:
+            self.dies_of = exit_code
+        elif self.running:
+            self.die(exit_code)
 
     @property
     def run(self) -> tuple[str, int, str]:
@@ -112,6 +121,18 @@ class Trainings:
         """A container got a polite signal."""
         self._runs[rank.run].signalled(rank)
 
+    def frozen(self, rank: Rank) -> None:
+        """A container stands still, and the training with it."""
+        rank.frozen = True
+        self._runs[rank.run].stand()
+
+    def thawed(self, rank: Rank) -> None:
+        """A container runs on; what should have ended it meanwhile ends it now."""
+        rank.frozen = False
+        if rank.dies_of is not None:
+            rank.end(rank.dies_of)
+        self._runs[rank.run].go_on()
+
     def ended(self, rank: Rank, exit_code: int) -> None:
         """A container ended."""
         self._runs[rank.run].left(rank, exit_code)
@@ -132,7 +153,7 @@ class _Run:
         self._ranks: list[Rank] = []
         self._first = first
         self._step, self._since = 0, -1.0
-        self._broken = False
+        self._broken = self._begun = False
 
     @property
     def _loop(self) -> asyncio.AbstractEventLoop:
@@ -173,19 +194,32 @@ class _Run:
                     self._end_later(peer, 1, 2.0, 8.0)
         self._broken = True
 
+    def stand(self) -> None:
+        self._save_periodic()
+        self._step, self._since = self.step, -1.0
+
+    def go_on(self) -> None:
+        whole = len(self._ranks) == self._size and all(one.running for one in self._ranks)
+        if self._begun and whole and not any(one.frozen for one in self._ranks):
+            self._run_on()
+
     def _crash(self, rank: Rank, exit_code: int) -> None:
         if self._all.crashing:
             self._end(rank, exit_code)
 
     def _begin(self, rank: Rank) -> None:
         saved = self._all.saved.get(self._app_id, 0)
-        self._step, self._since = (0 if rank.fresh else saved), self._loop.time()
+        self._step, self._begun = (0 if rank.fresh else saved), True
         self._all.witness.training_began(self._app_id, self._generation, self._step, saved)
-        left_s = (self._program.steps - self._step) / self._size
-        self._loop.call_later(left_s, self._finish)
+        self.go_on()
 
-    def _finish(self) -> None:
-        if not self._broken:
+    def _run_on(self) -> None:
+        self._since = since = self._loop.time()
+        left_s = (self._program.steps - self._step) / self._size
+        self._loop.call_later(left_s, self._finish, since)
+
+    def _finish(self, since: float) -> None:
+        if not self._broken and self._since == since:  # It may have stood still meanwhile.
             self._save(self._program.steps)
             for rank in self._ranks:
                 self._end_later(rank, 0, 0.0, 0.5)
@@ -206,5 +240,4 @@ class _Run:
         self._loop.call_later(self._random.uniform(low_s, high_s), self._end, rank, exit_code)
 
     def _end(self, rank: Rank, exit_code: int) -> None:
-        if rank.running:
-            rank.die(exit_code)
+        rank.end(exit_code)

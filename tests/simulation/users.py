@@ -47,6 +47,7 @@ class Errand:
     cpus: int = 1
     gpus: int = 0
     image: str = "trainer"
+    on_disconnect: str = "stop"
     cancel_after_s: float | None = None
     change_after_s: float | None = None
 
@@ -60,6 +61,7 @@ class Errand:
             resources=Resources(cpu_milli=self.cpus * 1000, memory_bytes=GIB, gpu_count=self.gpus),
             scale=self.scale,
             env=self.program.as_env(),
+            on_disconnect=self.on_disconnect,
             checkpoint=CheckpointPolicy(grace_ms=10_000, path="/data/$DORM_APP_ID"),
             mounts=(Mount(name="shared", target="/data"),),
             retry=RetryPolicy(

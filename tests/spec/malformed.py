@@ -10,17 +10,17 @@ MALFORMED_FORMS: Final = (
     (
         "document.empty",
         "",
-        "document: is empty (write the fields name, image, run, resources, scale, weight, priority, speed, env, checkpoint, mounts, retry)",
+        "document: is empty (write the fields name, image, run, resources, scale, weight, priority, speed, onDisconnect, env, checkpoint, mounts, retry)",
     ),
     (
         "document.a_list",
         "- name: digits\n",
-        'document: [{"name": "digits"}] must be a mapping (write the fields name, image, run, resources, scale, weight, priority, speed, env, checkpoint, mounts, retry)',
+        'document: [{"name": "digits"}] must be a mapping (write the fields name, image, run, resources, scale, weight, priority, speed, onDisconnect, env, checkpoint, mounts, retry)',
     ),
     (
         "document.a_word",
         "digits",
-        'document: "digits" must be a mapping (write the fields name, image, run, resources, scale, weight, priority, speed, env, checkpoint, mounts, retry)',
+        'document: "digits" must be a mapping (write the fields name, image, run, resources, scale, weight, priority, speed, onDisconnect, env, checkpoint, mounts, retry)',
     ),
     (
         "document.not_yaml",
@@ -106,7 +106,7 @@ MALFORMED_FORMS: Final = (
     (
         "unknown.far",
         a_text() + "replicas: 3\n",
-        "replicas: is not a field of Dorm (the fields here are name, image, run, resources, scale, weight, priority, speed, env, checkpoint, mounts, retry)",
+        "replicas: is not a field of Dorm (the fields here are name, image, run, resources, scale, weight, priority, speed, onDisconnect, env, checkpoint, mounts, retry)",
     ),
     (
         "name.missing",

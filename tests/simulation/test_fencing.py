@@ -1,0 +1,256 @@
+"""Directed scenarios about the right to run: cut off, frozen, fenced, attested, thawed."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from events.catalog import Event
+from events.nodes import NodeExpelled, NodeFenced, NodeLost
+from tests.simulation.cluster import Cluster, Machine
+from tests.simulation.docker import Container
+from tests.simulation.etcd_members import IDS
+from tests.simulation.script import all_running, an_errand, sound, until
+from tests.simulation.simulation import run_script
+
+REPLACED_S_MAX = 16.0
+FROZEN_S_MAX = 5.0  # the fence, and what the warden needs
+
+
+def told(cluster: Cluster, kind: type[Event]) -> int:
+    """Return how many events of a kind the log has."""
+    return sum(isinstance(one.event, kind) for one in cluster.checker.recorded)
+
+
+def on(cluster: Cluster, node_id: str) -> Sequence[Container]:
+    """Return what runs on a node."""
+    return [one for one in cluster.checker.running if one.node_id == node_id]
+
+
+async def a_busy_node(cluster: Cluster, **errand: Any) -> Machine:  # noqa: ANN401 - of an errand
+    """Run one training on all nodes, and return one of them."""
+    cluster.start_user("ann", (an_errand(steps=1_500, most=12, **errand),))
+    await all_running(cluster)
+    return cluster.machines["n1"]
+
+
+async def replaced(cluster: Cluster) -> float:
+    """Wait for the second generation; return after how many seconds it runs."""
+    began_at = asyncio.get_running_loop().time()
+
+    def runs() -> bool:
+        moving = [one for one in cluster.checker.running if not one.frozen]
+        return any(one.generation == 2 for one in moving)
+
+    await until(cluster, runs)
+    return asyncio.get_running_loop().time() - began_at
+
+
+def test_a_node_that_is_cut_off_freezes_and_is_replaced_and_clears_up_when_it_is_back() -> None:
+    """At no instant do two generations execute anything; the checker watches each one."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        machine.process.cut_off()
+        await asyncio.sleep(FROZEN_S_MAX)
+        assert on(cluster, "n1")
+        assert all(one.frozen for one in on(cluster, "n1"))
+        assert await replaced(cluster) < REPLACED_S_MAX - FROZEN_S_MAX
+        machine.process.join()
+        await until(cluster, lambda: not [one for one in on(cluster, "n1") if one.generation == 1])
+        await until(cluster, lambda: not cluster.checker.state.nodes["n1"].lost)
+
+    sound(run_script(1, script))
+
+
+def test_a_dead_machine_is_replaced_in_time() -> None:
+    """Its agent, its warden and its containers are gone at once, and nobody can tell."""
+
+    async def script(cluster: Cluster) -> None:
+        await a_busy_node(cluster)
+        cluster.reboot("n1")
+        assert await replaced(cluster) < REPLACED_S_MAX
+        assert told(cluster, NodeFenced) == 1
+        app = next(iter(cluster.checker.state.apps.values()))
+        assert app.failures == 0, "a lost node uses up no retry"
+        cluster.restart_dead()
+
+    sound(run_script(1, script))
+
+
+def test_a_node_that_is_back_before_the_verdict_goes_on_where_it_stood() -> None:
+    """Frozen is not killed: no step is lost, nothing restarts."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        before = cluster.checker.running
+        machine.process.pause()
+        await until(cluster, lambda: all(one.frozen for one in on(cluster, "n1")))
+        machine.process.resume()
+        await until(cluster, lambda: not any(one.frozen for one in on(cluster, "n1")))
+        await asyncio.sleep(20)
+        assert before == cluster.checker.running
+        assert told(cluster, NodeExpelled) == 0
+
+    sound(run_script(1, script))
+
+
+def test_a_frozen_agent_cannot_keep_what_its_node_has_no_right_to() -> None:
+    """The warden needs no agent. When that wakes up it finds its tenure ended, and begins anew."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        machine.process.pause()
+        await asyncio.sleep(FROZEN_S_MAX)
+        assert all(one.frozen for one in on(cluster, "n1"))
+        await replaced(cluster)
+        machine.process.resume()
+        await until(cluster, lambda: not cluster.checker.state.nodes["n1"].lost)
+
+    sound(run_script(1, script))
+
+
+def test_quorum_lost_for_a_minute_freezes_and_kills_nothing() -> None:
+    """Most members say that nobody can decide, so nobody can take the right away either."""
+
+    async def script(cluster: Cluster) -> None:
+        await a_busy_node(cluster)
+        before = cluster.checker.running
+        cluster.store.set_quorum(quorum=False)
+        for _ in range(60):
+            await asyncio.sleep(1)
+            assert not any(one.frozen for one in cluster.checker.running)
+        cluster.store.set_quorum(quorum=True)
+        await asyncio.sleep(30)
+        assert before == cluster.checker.running
+        assert told(cluster, NodeLost) == 0
+
+    sound(run_script(1, script))
+
+
+def test_a_container_that_may_run_on_does_until_the_node_is_back() -> None:
+    """`on_disconnect: keep` trades at most one training for at most one that saves its work."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster, on_disconnect="keep")
+        machine.process.cut_off()
+        await replaced(cluster)
+        assert [one.generation for one in on(cluster, "n1") if not one.frozen]
+        machine.process.join()
+        await until(cluster, lambda: not [one for one in on(cluster, "n1") if one.generation == 1])
+
+    sound(run_script(1, script))
+
+
+def test_a_node_that_only_masters_reach_trains_on() -> None:
+    """All of them give their word; so none of them ends its tenure, and it freezes nothing."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        before = cluster.checker.running
+        machine.process.cut_from = frozenset(IDS)
+        for _ in range(60):
+            await asyncio.sleep(1)
+            assert not any(one.frozen for one in cluster.checker.running)
+        assert told(cluster, NodeLost) == 1
+        machine.process.join()
+        await asyncio.sleep(20)
+        assert before == cluster.checker.running
+        assert told(cluster, NodeExpelled) == 0
+
+    sound(run_script(1, script))
+
+
+def test_without_etcd_and_with_one_silent_master_nodes_freeze_and_nothing_is_lost() -> None:
+    """The silent one may be leading on the other side. What is frozen loses no step."""
+
+    async def script(cluster: Cluster) -> None:
+        await a_busy_node(cluster)
+        before = cluster.checker.running
+        for member in cluster.store.members.all:
+            cluster.store.members.crash(member)
+        cluster.masters["m2"][0].pause()
+        await asyncio.sleep(FROZEN_S_MAX + 1)
+        assert all(one.frozen for one in cluster.checker.running)
+        cluster.masters["m2"][0].resume()
+        for member in cluster.store.members.all:
+            cluster.store.members.start(member)
+        await until(cluster, lambda: not any(one.frozen for one in cluster.checker.running))
+        await asyncio.sleep(20)
+        assert before == cluster.checker.running
+
+    sound(run_script(1, script))
+
+
+def test_all_of_etcd_dead_for_ten_minutes_freezes_nothing_while_masters_live() -> None:
+    """The time without etcd that the masters alone can bridge."""
+
+    async def script(cluster: Cluster) -> None:
+        cluster.start_user("ann", (an_errand(steps=9_000, most=12),))
+        await all_running(cluster)
+        before = cluster.checker.running
+        for member in cluster.store.members.all:
+            cluster.store.members.crash(member)
+        for _ in range(580):
+            await asyncio.sleep(1)
+            assert not any(one.frozen for one in cluster.checker.running)
+        for member in cluster.store.members.all:
+            cluster.store.members.start(member)
+        await asyncio.sleep(60)
+        assert before == cluster.checker.running
+
+    sound(run_script(1, script))
+
+
+def test_a_master_that_nobody_knows_campaigns_only_when_every_node_knows_it() -> None:
+    """Nodes count on the words of those they know: a stranger could lead over their heads."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        machine.process.cut_from = frozenset(IDS)
+        await until(cluster, lambda: told(cluster, NodeLost) == 1)
+        cluster.start_master("stranger")
+        for name in ("m0", "m1", "m2"):
+            cluster.masters[name][0].pause()
+        await asyncio.sleep(60)
+        assert cluster.leader != "stranger"
+        for name in ("m0", "m1", "m2"):
+            cluster.masters[name][0].resume()
+        machine.process.join()
+        for name in ("m0", "m1", "m2"):
+            await asyncio.sleep(15)  # By now every node has read of the newcomer.
+            cluster.masters[name][0].pause()
+        await until(cluster, lambda: cluster.leader == "stranger")
+        for name in ("m0", "m1", "m2"):
+            cluster.masters[name][0].resume()
+
+    sound(run_script(1, script))
+
+
+def test_a_new_disk_takes_the_nodes_name_only_after_the_old_one_is_fenced_off() -> None:
+    """Its agent remembers nothing, so it cannot know what runs on the machine before it."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        machine.process.kill()
+        machine.disk.wipe()
+        cluster.start_agent("n1")
+        await until(cluster, lambda: told(cluster, NodeFenced) == 1)
+        await until(cluster, lambda: not cluster.checker.state.nodes["n1"].lost)
+
+    sound(run_script(1, script))
+
+
+def test_a_dead_warden_is_replaced_and_nothing_is_extended_meanwhile() -> None:
+    """Containers do not notice."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        before = cluster.checker.running
+        machine.warden.kill()
+        await until(cluster, lambda: machine.warden.alive)
+        machine.warden.paused = True
+        await until(cluster, lambda: not machine.warden.paused)
+        await asyncio.sleep(20)
+        assert before == cluster.checker.running
+
+    sound(run_script(1, script))

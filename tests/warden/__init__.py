@@ -1,0 +1,1 @@
+"""The warden of a node, on this machine's own cgroups."""
