@@ -15,6 +15,9 @@ class Keys:
         self.segment_openings = f"{self.root}/seg/at/"
         self.events = f"{self.root}/ev/"
         self.leader = f"{self.root}/leader"
+        self.store = f"{self.root}/store"
+        self.alarms = f"{self.root}/alarm/"
+        self.cards = f"{self.root}/master/"
         self.nodes = f"{self.root}/node/"
         self.desireds = f"{self.root}/desired/"
         self.tenures = f"{self.root}/tenure/"
@@ -53,6 +56,14 @@ class Keys:
     def node(self, node_id: str) -> str:
         """Return the key that an agent holds by lease."""
         return f"{self.nodes}{node_id}"
+
+    def master(self, name: str) -> str:
+        """Return the key that a master holds by lease while it lives."""
+        return f"{self.cards}{name}"
+
+    def alarm(self, witness: str) -> str:
+        """Return the key by which a witness tells that the store went back: `node/n1`."""
+        return f"{self.alarms}{witness}"
 
     def tenure(self, node_id: str) -> str:
         """Return the key of a node's right to run; without a lease, so it stays."""

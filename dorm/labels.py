@@ -9,6 +9,8 @@ APP: Final = "dorm.app"
 GENERATION: Final = "dorm.generation"
 RANK: Final = "dorm.rank"
 REVISION: Final = "dorm.revision"
+EPOCH: Final = "dorm.epoch"
+ORIGIN: Final = "dorm.origin"
 TENURE: Final = "dorm.tenure"
 
 
@@ -17,7 +19,9 @@ def of_node(cluster: str, node_id: str) -> dict[str, str]:
     return {CLUSTER: cluster, NODE: node_id}
 
 
-def of_container(key: tuple[str, int, int], revision: int) -> dict[str, str]:
+def of_container(
+    key: tuple[str, int, int], revision: int, *, epoch: int = 1, origin: str = ""
+) -> dict[str, str]:
     """Return the labels that say which container it is, and from which document it was made."""
     app_id, generation, rank = key
     return {
@@ -25,6 +29,8 @@ def of_container(key: tuple[str, int, int], revision: int) -> dict[str, str]:
         GENERATION: str(generation),
         RANK: str(rank),
         REVISION: str(revision),
+        EPOCH: str(epoch),
+        ORIGIN: origin,
     }
 
 

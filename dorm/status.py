@@ -25,6 +25,7 @@ class NodeStatus:
 
     Attributes:
         document_revision: Of the desired document that the agent works by.
+        alarm: Why the agent obeys nothing, see `dorm.agent.history`; empty when it does.
         masters_revision: Of the list of masters that the agent knows.
         progress: By application id, for applications whose rank 0 is on this node.
         held: Why the node cannot make a container yet, by its name: its image is not to be had
@@ -34,6 +35,7 @@ class NodeStatus:
     node_id: str
     incarnation: str
     document_revision: int = 0
+    alarm: str = ""
     masters_revision: int = 0
     progress: Mapping[str, Progress] = attrs.field(factory=dict)
     held: Mapping[str, str] = attrs.field(factory=dict)

@@ -46,6 +46,9 @@ class Generation:
 
     Attributes:
         input_revision: Of the decision that the members follow from.
+        origin: Id of the event that started it. Numbers come again when the store is restored
+            from a backup; ids of events never do.
+        epoch: Of the store, when it was started.
         first_step: The step that it goes on from.
         started: Ranks that an agent has seen running.
         running_since_ms: When the last of them was seen running; None before.
@@ -55,6 +58,8 @@ class Generation:
     number: int
     members: tuple[Member, ...]
     started_revision: int
+    origin: str = ""
+    epoch: int = 1
     input_revision: int = 0
     first_step: int = 0
     started: tuple[int, ...] = ()

@@ -18,7 +18,7 @@ from events.apps import (
     AppSubmitted,
     AppUnquarantined,
 )
-from events.control import LeaderElected, SegmentSealed
+from events.control import LeaderElected, SegmentSealed, StoreEpochBegan
 from events.generations import (
     CheckpointRequested,
     ContainerExited,
@@ -35,6 +35,7 @@ from events.nodes import (
     NodeLost,
     NodeReported,
     NodeReturned,
+    NodeSettled,
 )
 from events.policy import LayoutConfigured, LayoutDue
 
@@ -55,6 +56,7 @@ Event = (
     | NodeExpelled
     | NodeFenced
     | NodeForgotten
+    | NodeSettled
     | LayoutDecided
     | LayoutConfigured
     | LayoutDue
@@ -66,6 +68,7 @@ Event = (
     | GenerationStopped
     | LeaderElected
     | SegmentSealed
+    | StoreEpochBegan
 )
 
 CATALOG: Final[dict[str, type[Event]]] = {
@@ -85,6 +88,7 @@ CATALOG: Final[dict[str, type[Event]]] = {
     "node.expelled/1": NodeExpelled,
     "node.fenced/1": NodeFenced,
     "node.forgotten/1": NodeForgotten,
+    "node.settled/1": NodeSettled,
     "layout.decided/2": LayoutDecided,
     "layout.configured/1": LayoutConfigured,
     "layout.due/1": LayoutDue,
@@ -96,6 +100,7 @@ CATALOG: Final[dict[str, type[Event]]] = {
     "generation.stopped/1": GenerationStopped,
     "leader.elected/1": LeaderElected,
     "segment.sealed/1": SegmentSealed,
+    "store.epoch_began/1": StoreEpochBegan,
 }
 
 KIND_OF: Final[dict[type[Event], str]] = {event: kind for kind, event in CATALOG.items()}

@@ -12,6 +12,28 @@ class LeaderElected:
 
 
 @attrs.frozen(kw_only=True)
+class StoreEpochBegan:
+    """An operator vouched for a store that was restored from a backup.
+
+    What the log had gained since the backup is lost, but not what it had led to: containers. From
+    here on agents obey again, and treat as orphans what this history does not know.
+
+    Attributes:
+        epoch: Of the store; 1 before the first restore, and higher than any that a witness knew.
+        store_id: New with each epoch, so that two restores of one backup are told apart.
+        found_revision: Where the store stood.
+        lost_revision: The latest that a witness had seen of the history before; 0 if none spoke.
+        witnesses: Who had found out: `node/<name>` or `master/<name>`.
+    """
+
+    epoch: int
+    store_id: str
+    found_revision: int
+    lost_revision: int = 0
+    witnesses: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
 class SegmentSealed:
     """A segment of the log is closed for ever; nothing can be added to it.
 

@@ -36,6 +36,8 @@ class Draft:
     ignored: dict[str, int]
     seal: str
     sealed_segment: int
+    store_epoch: int
+    unsettled: dict[str, int]
 
     @classmethod
     def of(cls, state: ClusterState) -> Self:

@@ -57,5 +57,13 @@ class Compacted(DormError):
         super().__init__(f"the history before revision {revision} is compacted")
 
 
+class Missed(DormError):
+    """An event was overlooked, so what was folded has a hole: forget it, and read again."""
+
+
 class Corrupt(DormError):
     """The history cannot be trusted: stop. With a part skipped, it would be another history."""
+
+
+class Regressed(Corrupt):
+    """The store has another history than before: hold, and wait for an operator's new epoch."""

@@ -21,7 +21,7 @@ from events.apps import (
     AppSubmitted,
     AppUnquarantined,
 )
-from events.control import LeaderElected, SegmentSealed
+from events.control import LeaderElected, SegmentSealed, StoreEpochBegan
 from events.draft import Draft, Senseless
 from events.errors import Corrupt
 from events.generations import (
@@ -40,6 +40,7 @@ from events.nodes import (
     NodeLost,
     NodeReported,
     NodeReturned,
+    NodeSettled,
 )
 from events.policy import LayoutConfigured, LayoutDue
 from events.recorded import Recorded
@@ -117,6 +118,8 @@ def _change(draft: Draft, recorded: Recorded) -> None:  # noqa: C901, PLR0912, P
             nodes.fenced(draft, event)
         case NodeForgotten():
             nodes.forgotten(draft, event)
+        case NodeSettled():
+            nodes.settled(draft, event)
         case LayoutDecided():
             layouts.decided(draft, event, recorded)
         case LayoutConfigured():
@@ -139,5 +142,7 @@ def _change(draft: Draft, recorded: Recorded) -> None:  # noqa: C901, PLR0912, P
             control.leader_elected(draft, event)
         case SegmentSealed():
             control.segment_sealed(draft, event)
+        case StoreEpochBegan():
+            control.store_epoch_began(draft, event)
         case _ as never:
             assert_never(never)

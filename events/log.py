@@ -46,6 +46,17 @@ class Receipt:
 class EventLog(Protocol):
     """Events in one total order, appended once, never changed."""
 
+    def enter(self, epoch: int, mark_revision: int) -> None:
+        """Write into this epoch of the store from here on, and into no other.
+
+        What was in doubt in another epoch stays behind: it does not get into this one any more.
+
+        Args:
+            epoch: Of the store.
+            mark_revision: Mod revision of the mark that says so.
+        """
+        ...
+
     async def append(
         self, events: Sequence[Event], *, stamp: Stamp, fence: int | None = None
     ) -> int:
@@ -61,6 +72,7 @@ class EventLog(Protocol):
 
         Raises:
             Fenced: Another master leads.
+            Regressed: The store was restored from a backup since.
             Unavailable: The outcome is unknown; `settle` finds out.
         """
         ...
@@ -122,6 +134,9 @@ class MemoryLog:
         """Append one event, for tests that build a history step by step."""
         self._write((event,), stamp)
         return self.recorded[-1]
+
+    def enter(self, epoch: int, mark_revision: int) -> None:
+        """See `EventLog`. A memory is never restored from a backup."""
 
     async def append(
         self, events: Sequence[Event], *, stamp: Stamp, fence: int | None = None

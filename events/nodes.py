@@ -99,3 +99,14 @@ class NodeForgotten:
     """An operator vouches that the machine is off for good, so what ran there is gone."""
 
     node_id: str
+
+
+@attrs.frozen(kw_only=True)
+class NodeSettled:
+    """The agent has entered an epoch of the store: nothing is left that its history does not know.
+
+    Until every node has, nothing new is started: it might be a second generation of something.
+    """
+
+    node_id: str
+    epoch: int

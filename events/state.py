@@ -101,6 +101,8 @@ class ClusterState:
         ignored: How many events made no sense when they came, by reason. The same everywhere.
         seal: sha256 of the newest segment seal.
         sealed_segment: Number of the newest sealed segment; -1 before the first.
+        unsettled: Nodes that have not entered the epoch of the store yet, with that epoch.
+        store_epoch: Grows by each restore of the store that an operator vouched for.
     """
 
     revision: int = 0
@@ -118,6 +120,8 @@ class ClusterState:
     ignored: Mapping[str, int] = attrs.field(factory=dict)
     seal: str = ""
     sealed_segment: int = -1
+    store_epoch: int = 1
+    unsettled: Mapping[str, int] = attrs.field(factory=dict)
 
     def app(self, app_id: str) -> App | None:
         """Return the application of that id, finished or not."""

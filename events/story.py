@@ -15,7 +15,7 @@ from events.apps import (
     AppSubmitted,
     AppUnquarantined,
 )
-from events.control import LeaderElected, SegmentSealed
+from events.control import LeaderElected, SegmentSealed, StoreEpochBegan
 from events.generations import (
     CheckpointRequested,
     ContainerExited,
@@ -32,12 +32,15 @@ from events.nodes import (
     NodeLost,
     NodeReported,
     NodeReturned,
+    NodeSettled,
 )
 from events.policy import LayoutConfigured, LayoutDue, LayoutRules
 from events.recorded import Recorded
 from events.text import duration, one_line, plural, resources
 
-NodeEvent = NodeReported | NodeLost | NodeReturned | NodeExpelled | NodeFenced | NodeForgotten
+NodeEvent = (
+    NodeReported | NodeLost | NodeReturned | NodeExpelled | NodeFenced | NodeForgotten | NodeSettled
+)
 
 
 def sentence(recorded: Recorded) -> str:
@@ -72,10 +75,13 @@ def subjects(recorded: Recorded) -> tuple[str, ...]:  # noqa: PLR0911 - one case
             | NodeExpelled()
             | NodeFenced()
             | NodeForgotten()
+            | NodeSettled()
         ):
             return (event.node_id,)
         case LeaderElected():
             return (event.master,)
+        case StoreEpochBegan():
+            return tuple(name.partition("/")[2] for name in event.witnesses)
         case SegmentSealed() | LayoutConfigured() | LayoutDue():
             return ()
         case _:
@@ -91,6 +97,7 @@ def _raw_sentence(recorded: Recorded) -> str:
             | NodeExpelled()
             | NodeFenced()
             | NodeForgotten()
+            | NodeSettled()
         ):
             return _of_node(event, _who(recorded))
         case LayoutDecided() | LayoutConfigured() | LayoutDue():
@@ -104,10 +111,8 @@ def _raw_sentence(recorded: Recorded) -> str:
             | ContainerExited()
         ):
             return _of_generation(event)
-        case LeaderElected():
-            return f"master {event.master} leads from now on (epoch {event.epoch})"
-        case SegmentSealed():
-            return f"segment {event.segment} sealed with {plural(event.count, 'event')}"
+        case LeaderElected() | SegmentSealed() | StoreEpochBegan():
+            return _of_control(event, _who(recorded))
         case _:
             return _of_app(event, _who(recorded))
 
@@ -174,7 +179,7 @@ def _new_values(event: AppChanged) -> str:
     return " and ".join(part for part in (", ".join(given[:-1]), *given[-1:]) if part) or "nothing"
 
 
-def _of_node(event: NodeEvent, who: str) -> str:
+def _of_node(event: NodeEvent, who: str) -> str:  # noqa: PLR0911 - one case an event
     match event:
         case NodeReported():
             return f"node {event.node_id} reported {resources(event.capacity)}"
@@ -188,6 +193,8 @@ def _of_node(event: NodeEvent, who: str) -> str:
             return f"node {event.node_id} is fenced off: nothing runs there"
         case NodeForgotten():
             return f"{who} vouched that node {event.node_id} is off for good"
+        case NodeSettled():
+            return f"node {event.node_id} has nothing left from before epoch {event.epoch}"
         case _ as never:
             assert_never(never)
 
@@ -259,6 +266,21 @@ def _of_generation(
             return f"{name}: container {event.rank} runs on {event.node_id}"
         case ContainerExited():
             return f"{name}: container {event.rank} on {event.node_id} {_exit(event)}"
+        case _ as never:
+            assert_never(never)
+
+
+def _of_control(event: LeaderElected | SegmentSealed | StoreEpochBegan, who: str) -> str:
+    match event:
+        case LeaderElected():
+            return f"master {event.master} leads from now on (epoch {event.epoch})"
+        case SegmentSealed():
+            return f"segment {event.segment} sealed with {plural(event.count, 'event')}"
+        case StoreEpochBegan():
+            head = f"{who} vouched for a restored store: its epoch {event.epoch} begins"
+            if event.lost_revision <= event.found_revision:
+                return head
+            return f"{head}, what stood behind revision {event.found_revision} is lost"
         case _ as never:
             assert_never(never)
 

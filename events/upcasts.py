@@ -5,6 +5,8 @@ from typing import Final
 
 import msgspec
 
+from events.catalog import CATALOG
+
 Upcast = Callable[[msgspec.Raw], msgspec.Raw]
 
 
@@ -30,3 +32,8 @@ def to_present(kind: str, data: msgspec.Raw) -> tuple[str, msgspec.Raw]:
         kind, upcast = UPCASTS[kind][0], UPCASTS[kind][1]
         data = upcast(data)
     return kind, data
+
+
+def readable_kinds() -> tuple[str, ...]:
+    """Return every wire name that this Dorm can read, sorted."""
+    return tuple(sorted({*CATALOG, *UPCASTS}))

@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
+import attrs
+
 from events.generations import Member
 from events.state import App, ClusterState, Generation, live_members
 from reconcilers.documents import NodeDocument, Peer, StopOrder, WantedContainer, container_name
@@ -24,13 +26,8 @@ def documents(state: ClusterState) -> dict[str, NodeDocument]:
         container = _container(app, generation, member, peers[app.app_id])
         wanted[member.node_id].append(container)
     return {
-        node_id: NodeDocument(
-            node_id=node_id,
-            revision=state.revision,
-            containers=tuple(wanted[node_id]),
-            tenure=node.report.tenure,
-        )
-        for node_id, node in sorted(state.nodes.items())
+        node_id: _document(state, node_id, tuple(wanted[node_id]))
+        for node_id in sorted(state.nodes)
     }
 
 
@@ -40,24 +37,33 @@ def plan(state: ClusterState, stored: Mapping[str, NodeDocument]) -> tuple[NodeD
     The document of a node that was forgotten is emptied: its containers count as gone, so an agent
     that comes back after all must not start what it finds there.
 
-    A stored document from a later position is left alone: this reader is behind.
+    A stored document from a later position is left alone: this reader is behind. A new epoch of the
+    store makes every document new: agents obey none of another epoch.
     """
-    nothing = {
-        node_id: NodeDocument(node_id=node_id, revision=state.revision, containers=())
-        for node_id in sorted(stored)
-    }
+    nothing = {node_id: _document(state, node_id, ()) for node_id in sorted(stored)}
     changed = []
     for node_id, document in (nothing | documents(state)).items():
         old = stored.get(node_id)
-        same = (
-            old is not None
-            and old.containers == document.containers
-            and old.tenure == document.tenure
-        )
-        ahead = old is not None and old.revision > document.revision
-        if not same and not ahead:
+        if old is None or not (_says_the_same(old, document) or old.position > document.position):
             changed.append(document)
     return tuple(changed)
+
+
+def _document(
+    state: ClusterState, node_id: str, containers: tuple[WantedContainer, ...]
+) -> NodeDocument:
+    node = state.nodes.get(node_id)
+    return NodeDocument(
+        node_id=node_id,
+        revision=state.revision,
+        epoch=state.store_epoch,
+        containers=containers,
+        tenure=node.report.tenure if node else "",
+    )
+
+
+def _says_the_same(old: NodeDocument, new: NodeDocument) -> bool:
+    return attrs.evolve(old, revision=new.revision) == new
 
 
 def _container(
@@ -84,6 +90,8 @@ def _container(
         grace_ms=spec.checkpoint.grace_ms,
         port=member.port,
         peers=peers,
+        origin=generation.origin,
+        epoch=generation.epoch,
         on_disconnect=spec.on_disconnect,
     )
 

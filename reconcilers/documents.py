@@ -40,6 +40,10 @@ class WantedContainer:
 
     Attributes:
         started: An agent has reported it running, so it is never created a second time.
+        origin: Id of the event that started its generation. A container of that name with another
+            origin is another container, from before the store was restored from a backup.
+        epoch: Of the store, when its generation was started. In a later one it is not made any
+            more: since then it may have run, and ended, and been followed by another.
         stop: None while it should run.
         on_disconnect: `stop` or `keep`, as the spec says.
         checkpoint_path: Inside the container, with the application's id filled in; or empty.
@@ -64,6 +68,8 @@ class WantedContainer:
     grace_ms: int
     port: int
     peers: tuple[Peer, ...]
+    origin: str = ""
+    epoch: int = 1
     on_disconnect: str = "stop"
 
     @property
@@ -83,7 +89,8 @@ class NodeDocument:
 
     Attributes:
         revision: The position of the log that this content first followed from. It never goes
-            back; an agent ignores an older document.
+            back within an epoch; an agent ignores an older document.
+        epoch: Of the store, see `events.control.StoreEpochBegan`. An agent obeys only its own.
         tenure: Under which the node is to run these; an agent with another one ignores them.
     """
 
@@ -91,6 +98,20 @@ class NodeDocument:
     revision: int
     containers: tuple[WantedContainer, ...]
     tenure: str = ""
+    epoch: int = 1
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Return what orders documents: revisions begin again at a lower one with each epoch."""
+        return self.epoch, self.revision
+
+
+def same_origin(one: str, other: str) -> bool:
+    """Return whether two containers of one name can be the same one.
+
+    Containers made before origins were recorded have none: what is not known contradicts nothing.
+    """
+    return not one or not other or one == other
 
 
 def container_name(app_id: str, generation: int, rank: int) -> str:

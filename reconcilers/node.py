@@ -10,6 +10,8 @@ The rules, each of them there because of a failure that the simulation or an exp
 - A container is created and started only while nothing says that it ever ran. Once a start was
   ordered, a container that is not there is `lost`, never created anew.
 - An exit is durably reported, which closes the key for ever, before anything of it is removed.
+- Names come again when the store is restored from a backup. A container of another origin under a
+  wanted name is an orphan, and in the way: it is never adopted, and gone before its name is used.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +19,7 @@ from typing import Final, Literal
 
 import attrs
 
-from reconcilers.documents import NodeDocument, StopOrder, WantedContainer
+from reconcilers.documents import NodeDocument, StopOrder, WantedContainer, same_origin
 
 Key = tuple[str, int, int]
 """Application, generation, rank: what identifies a container in the whole cluster."""
@@ -40,6 +42,8 @@ class SeenContainer:
 
     Attributes:
         revision: Of the document that it was created from (a label).
+        epoch: Of that document (a label).
+        origin: Id of the event that started its generation (a label).
         exit_code: Only meaningful when `state` is `exited`.
         oom_killed: Whether a process in it was killed for memory.
         error: Why its command could not be started, if it could not.
@@ -57,12 +61,14 @@ class SeenContainer:
     exit_code: int = 0
     oom_killed: bool = False
     error: str = ""
+    epoch: int = 1
+    origin: str = ""
     tenure: str = ""
     interrupted: bool = False
 
     @property
     def key(self) -> Key:
-        """Return what identifies the container in the whole cluster."""
+        """Return what identifies the container in the whole cluster, within an epoch."""
         return self.app_id, self.generation, self.rank
 
 
@@ -104,10 +110,11 @@ class Observed:
 
 @attrs.frozen(kw_only=True)
 class Create:
-    """Make the container, without starting it. `revision` is the document's."""
+    """Make the container, without starting it. `revision` and `epoch` are the document's."""
 
     wanted: WantedContainer
     revision: int
+    epoch: int = 1
 
     @property
     def key(self) -> Key:
@@ -130,6 +137,7 @@ class Signal:
     key: Key
     name: str
     signal: str
+    origin: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -138,6 +146,7 @@ class Kill:
 
     key: Key
     name: str
+    origin: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -177,15 +186,23 @@ def plan(document: NodeDocument | None, observed: Observed) -> tuple[Action, ...
     if document is None:
         return ()
     seen = {one.key: one for one in observed.containers if one.tenure == observed.tenure}
-    wanted = {container.key: container for container in document.containers}
     actions = (
-        *(_wanted(one, seen.get(key), document.revision, observed) for key, one in wanted.items()),
+        *(
+            _wanted(one, seen.get(one.key), document, observed)
+            for one in document.containers
+            if not _taken(one.origin, seen.get(one.key))
+        ),
         *(_orphan(one, observed) for one in _orphans(document, observed)),
         *(_stray(one, observed) for one in observed.containers if one.tenure != observed.tenure),
     )
     return tuple(
         action for action in actions if action is not None and action.key not in observed.busy
     )
+
+
+def leftovers(document: NodeDocument, observed: Observed) -> tuple[str, ...]:
+    """Return the names of containers that the history of this document does not know."""
+    return tuple(one.name for one in _orphans(document, observed))
 
 
 def next_look_ms(document: NodeDocument | None, observed: Observed) -> int | None:
@@ -214,17 +231,17 @@ def _wait_ms(key: Key, order: StopOrder, observed: Observed) -> int:
 
 
 def _wanted(
-    wanted: WantedContainer, seen: SeenContainer | None, revision: int, observed: Observed
+    wanted: WantedContainer, seen: SeenContainer | None, document: NodeDocument, observed: Observed
 ) -> Action | None:
     key = wanted.key
     if key in observed.exited:
         # It leaves the document once the exit is in the log, and is cleared away then.
         return _kill(seen, observed) if seen and seen.state == "running" else None
     if seen is None:
-        return _absent(wanted, revision, observed)
+        return _absent(wanted, document, observed)
     match seen.state:
         case "created":
-            return _created(wanted, seen, observed)
+            return _created(wanted, seen, document, observed)
         case "running":
             if not wanted.started and key not in observed.started:
                 return ReportStarted(key=key)
@@ -233,7 +250,12 @@ def _wanted(
             return _exit_of(seen, observed)
 
 
-def _absent(wanted: WantedContainer, revision: int, observed: Observed) -> Action:
+def _taken(origin: str, seen: SeenContainer | None) -> bool:
+    """Return whether another container has the name: an orphan, or of a newer document."""
+    return seen is not None and not same_origin(origin, seen.origin)
+
+
+def _absent(wanted: WantedContainer, document: NodeDocument, observed: Observed) -> Action:
     key = wanted.key
     if key in observed.refused:
         return _start_error(key, observed.refused[key])
@@ -241,14 +263,18 @@ def _absent(wanted: WantedContainer, revision: int, observed: Observed) -> Actio
         return _lost(key, "the container is not there any more")
     if wanted.stop is not None:
         return _lost(key, "stopped before it was started")
-    return Create(wanted=wanted, revision=revision)
+    if wanted.epoch < document.epoch:
+        return _lost(key, "of before the restore of the store, and not there")
+    return Create(wanted=wanted, revision=document.revision, epoch=document.epoch)
 
 
-def _created(wanted: WantedContainer, seen: SeenContainer, observed: Observed) -> Action:
+def _created(
+    wanted: WantedContainer, seen: SeenContainer, document: NodeDocument, observed: Observed
+) -> Action:
     refusal = _refusal(seen) or observed.refused.get(wanted.key)
     if refusal:
         return _start_error(wanted.key, refusal)
-    if wanted.stop is not None:
+    if wanted.stop is not None or wanted.epoch < document.epoch:
         # Gone first, reported then: a start that is still on its way finds nothing to start.
         return SaveLogsAndRemove(key=wanted.key, name=seen.name)
     return Start(key=wanted.key, name=seen.name)
@@ -259,13 +285,15 @@ def _stop(seen: SeenContainer, order: StopOrder, observed: Observed) -> Action |
     if signalled_ms is None:
         if observed.launched_ms.get(seen.key, INIT_MS) < INIT_MS:
             return None
-        return Signal(key=seen.key, name=seen.name, signal=order.signal)
+        return Signal(key=seen.key, name=seen.name, signal=order.signal, origin=seen.origin)
     return _kill(seen, observed) if signalled_ms >= order.grace_ms else None
 
 
 def _kill(seen: SeenContainer, observed: Observed) -> Kill | None:
     killed_ms = observed.killed_ms.get(seen.key, KILL_AGAIN_MS)
-    return Kill(key=seen.key, name=seen.name) if killed_ms >= KILL_AGAIN_MS else None
+    if killed_ms < KILL_AGAIN_MS:
+        return None
+    return Kill(key=seen.key, name=seen.name, origin=seen.origin)
 
 
 def _exit_of(seen: SeenContainer, observed: Observed) -> ReportExited:
@@ -301,10 +329,13 @@ def _start_error(key: Key, why: Refusal) -> ReportExited:
 
 
 def _orphans(document: NodeDocument, observed: Observed) -> Iterator[SeenContainer]:
-    wanted = {container.key for container in document.containers}
+    wanted = {container.key: container.origin for container in document.containers}
     for container in observed.containers:
-        ours = container.tenure == observed.tenure
-        if ours and container.key not in wanted and container.revision <= document.revision:
+        if container.tenure != observed.tenure:
+            continue  # The warden's.
+        origin = wanted.get(container.key)
+        known = origin is not None and not _taken(origin, container)
+        if not known and (container.epoch, container.revision) <= document.position:
             yield container
 
 

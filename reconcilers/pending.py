@@ -174,6 +174,19 @@ def _backing_off(app: App) -> Reason:
     )
 
 
+def _after_a_restore(state: ClusterState, count: int) -> Reason:
+    """Somewhere a container may run that the restored history does not know."""
+    nodes = tuple(state.unsettled)
+    return Reason(
+        code=ReasonCode.WAITING_FOR_RELEASE,
+        message=f"the store was restored from a backup (epoch {state.store_epoch}); nothing starts "
+        f"before every node has cleared away what it does not know, which is missing from "
+        f"{some(nodes)}",
+        hint=_release_hint(nodes),
+        numbers={"containers": count, "unsettled": len(nodes)},
+    )
+
+
 def _waiting_to_start(state: ClusterState, app: App) -> Reason:
     """Its room is granted: it starts as soon as whoever is there has left."""
     count = size(app.partition)
@@ -188,6 +201,8 @@ def _waiting_to_start(state: ClusterState, app: App) -> Reason:
             message=f"was to start on {some(gone)}, which is lost; other places are being sought",
             numbers={"containers": count},
         )
+    if state.unsettled:
+        return _after_a_restore(state, count)
     blockers = _blockers(state, app)
     if not blockers:
         share = dominant(app.demand * count, _capacity(state))

@@ -1,7 +1,8 @@
 """The phases of a resize: ask for a checkpoint, see the old generation gone, start the new one.
 
 Never two generations of one application at a time. A generation starts only when its whole room
-is free: every container that used it has been seen gone, and so has every device.
+is free: every container that used it has been seen gone, and so has every device. After a restore
+of the store, nothing starts before every node has got rid of what this history does not know.
 """
 
 from collections import defaultdict
@@ -67,7 +68,12 @@ def _out_of_reach(state: ClusterState, app: App) -> bool:
 
 def _start(state: ClusterState, app: App, use: defaultdict[str, _Use]) -> GenerationStarted | None:
     waits = app.cancel_requested or app.failure or app.backoff
-    if waits or not app.partition or app.target_generation <= app.last_generation:
+    if (
+        waits
+        or state.unsettled
+        or not app.partition
+        or app.target_generation <= app.last_generation
+    ):
         return None
     members: list[Member] = []
     for node_id, slots in sorted(app.partition.items()):

@@ -24,7 +24,7 @@ from events.apps import (
     Scale,
 )
 from events.catalog import Event
-from events.control import LeaderElected, SegmentSealed
+from events.control import LeaderElected, SegmentSealed, StoreEpochBegan
 from events.fold import fold
 from events.generations import (
     CheckpointRequested,
@@ -45,6 +45,7 @@ from events.nodes import (
     NodeLost,
     NodeReported,
     NodeReturned,
+    NodeSettled,
 )
 from events.policy import LayoutConfigured, LayoutDue, LayoutRules
 from events.recorded import Recorded, Stamp
@@ -343,6 +344,28 @@ def segment_sealed(
     """A segment is closed; of no events, unless `more` gives count and revisions."""
     revisions = {"count": 0, "first_revision": 0, "last_revision": 0, **more}
     return SegmentSealed(segment=segment, sha256=sha256, previous=previous, **revisions)
+
+
+def node_settled(node_id: str = "n1", *, epoch: int = 2) -> NodeSettled:
+    """A node has entered an epoch of the store."""
+    return NodeSettled(node_id=node_id, epoch=epoch)
+
+
+def store_epoch_began(
+    epoch: int = 2,
+    *,
+    found_revision: int = 0,
+    lost_revision: int = 0,
+    witnesses: tuple[str, ...] = (),
+) -> StoreEpochBegan:
+    """An operator vouched for a restored store."""
+    return StoreEpochBegan(
+        epoch=epoch,
+        store_id=f"store-{epoch}",
+        found_revision=found_revision,
+        lost_revision=lost_revision,
+        witnesses=witnesses,
+    )
 
 
 # Histories

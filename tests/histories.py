@@ -62,6 +62,8 @@ def _rare(state: ClusterState, past: list[Recorded]) -> Iterator[Move]:
         yield lambda draw: draw(st.sampled_from(past)).event
     yield lambda draw: draw(reports())
     yield _always(b.leader_elected(epoch=state.epoch + 1))
+    yield _always(b.store_epoch_began(state.store_epoch + 1))
+    yield from (_always(b.node_settled(key, epoch=state.store_epoch)) for key in state.unsettled)
     yield lambda draw: b.layout_due(draw(st.integers(0, 10_000_000)))
     yield _always(b.segment_sealed(state.sealed_segment + 1, previous=state.seal))
     for node_id, node in state.nodes.items():

@@ -254,6 +254,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     generations.GenerationStopped: st.builds(
         generations.GenerationStopped, app_id=app_ids, generation=numbers
     ),
+    nodes.NodeSettled: st.builds(nodes.NodeSettled, node_id=node_ids, epoch=counts),
     control.LeaderElected: st.builds(control.LeaderElected, master=names, epoch=counts),
     control.SegmentSealed: st.builds(
         control.SegmentSealed,
@@ -263,6 +264,14 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         last_revision=counts,
         sha256=words,
         previous=words,
+    ),
+    control.StoreEpochBegan: st.builds(
+        control.StoreEpochBegan,
+        epoch=counts,
+        store_id=names,
+        found_revision=counts,
+        lost_revision=counts,
+        witnesses=st.lists(names, max_size=2).map(tuple),
     ),
 }
 """A strategy for each kind of event."""

@@ -14,6 +14,7 @@ import structlog
 from dorm.agent.containers import Containers
 from dorm.agent.description import Listener, api_url
 from dorm.agent.hands import Hands
+from dorm.agent.history import History
 from dorm.agent.memory import Memory
 from dorm.agent.orders import Orders
 from dorm.agent.outbox import Outbox
@@ -98,10 +99,20 @@ class Agent:
             ExceptionGroup: Of `TenureOver`, or of `Corrupt`.
         """
         config, world = self._config, self._world
-        outbox = Outbox(world, memory, node_id=config.node_id)
         registration = self._registration(memory)
-        orders = Orders(world, memory, cluster=config.cluster.cluster, node_id=config.node_id)
-        reporter = Reporter(config, world, incarnation=self._incarnation, orders=orders)
+        cluster, node_id = config.cluster.cluster, config.node_id
+        history = History(
+            world, memory, cluster=cluster, node_id=node_id, proof=lambda: registration.wrote
+        )
+        outbox = Outbox(world, memory, history, node_id=node_id)
+        orders = Orders(world, memory, history, cluster=cluster, node_id=node_id)
+        reporter = Reporter(
+            config,
+            world,
+            incarnation=self._incarnation,
+            orders=orders,
+            alarm=lambda: history.alarm,
+        )
         right = Right(
             config,
             world,
@@ -111,8 +122,10 @@ class Agent:
         )
 
         def document() -> NodeDocument | None:
-            """Return the document, if it is of this tenure and containers may run."""
+            """Return the document, if it is of this epoch and tenure, and containers may run."""
             found, may_run = orders.document, registration.held.is_set() and right.holds
+            if found is None or found.epoch != history.epoch or not history.settled:
+                return None
             return found if found and may_run and found.tenure == memory.now.tenure else None
 
         containers = Containers(
@@ -120,10 +133,18 @@ class Agent:
             memory=memory,
             hands=Hands(config, world, memory=memory, outbox=outbox),
             document=document,
+            settled=outbox.settle,
             relist_s=config.relist_s,
         )
         orders.ring = right.ring = containers.ring
         reporter.held = containers.held
+        history.take = orders.take
+
+        def begin_anew() -> None:
+            outbox.describe_again()
+            containers.begin_anew()
+
+        history.entered = begin_anew
         listener = Listener(
             config,
             world,
@@ -135,12 +156,17 @@ class Agent:
         async with asyncio.TaskGroup() as group:
             group.create_task(registration.run())
             group.create_task(orders.run())
+            group.create_task(history.run())
             group.create_task(outbox.run())
             group.create_task(containers.run())
             group.create_task(right.run())
             await registration.held.wait()  # A node that reports without a lease counts as lost.
             containers.ring()
             group.create_task(listener.run())
+
+    def now_ms(self) -> int:
+        """Return this machine's UTC time, for those who compare clocks."""
+        return self._world.clock.now_ms()
 
     async def logs(
         self, app_id: str, generation: int, rank: int, *, follow: bool

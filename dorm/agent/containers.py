@@ -13,7 +13,7 @@ from dorm.backoff import Backoff
 from dorm.ports import ContainerSeen
 from events.errors import Unavailable
 from reconcilers import node
-from reconcilers.documents import NodeDocument, container_name
+from reconcilers.documents import NodeDocument, container_name, same_origin
 from reconcilers.node import Action, Create, Key, Observed
 
 _log = structlog.get_logger()
@@ -29,10 +29,21 @@ class Containers:
         memory: Memory,
         hands: Hands,
         document: Callable[[], NodeDocument | None],
+        settled: Callable[[int], None],
         relist_s: float,
     ) -> None:
+        """Take what it works with.
+
+        Args:
+            world: The ports.
+            memory: Of the agent.
+            hands: Carry out what is decided.
+            document: Returns what is wanted; None while nothing may be done.
+            settled: Told when nothing of before an epoch of the store is left.
+            relist_s: How often Docker is listed without any wake-up.
+        """
         self._world, self._memory, self._hands = world, memory, hands
-        self._document, self._relist_s = document, relist_s
+        self._document, self._settled, self._relist_s = document, settled, relist_s
         self._bell = asyncio.Event()
         self._busy: set[Key] = set()
         self._making: dict[Key, asyncio.Task[None]] = {}
@@ -46,6 +57,11 @@ class Containers:
     def held(self) -> dict[str, str]:
         """Return why containers cannot be made yet, by their names."""
         return {container_name(*key): why for key, why in sorted(self._held.items())}
+
+    def begin_anew(self) -> None:
+        """Forget what the engine refused: it was of another epoch of the store."""
+        self._hands.forget_all_but(())
+        self.ring()
 
     async def run(self) -> None:
         """Look at each ring, and when it is time to look without one, for ever."""
@@ -71,7 +87,9 @@ class Containers:
         if document is None:
             return self._relist_s
         self._give_up(document)
-        observed = self._observe(containers, busy)
+        observed = self._observe(document, containers, busy)
+        if not busy and not node.leftovers(document, observed):
+            self._settled(document.epoch)
         for action in node.plan(document, observed):
             self._busy.add(action.key)
             task = group.create_task(self._act(action, document))
@@ -115,8 +133,17 @@ class Containers:
         self._held = {key: why for key, why in self._held.items() if key in wanted}
         await self._memory.forget_all_but(wanted | present | self._busy)
 
-    def _observe(self, containers: tuple[ContainerSeen, ...], busy: frozenset[Key]) -> Observed:
-        records = self._memory.now.containers.values()
+    def _observe(
+        self, document: NodeDocument, containers: tuple[ContainerSeen, ...], busy: frozenset[Key]
+    ) -> Observed:
+        # A record of another container of that name says nothing about this one.
+        origins = {one.key: one.origin for one in document.containers}
+        origins |= {one.key: one.origin for one in containers}
+        records = [
+            one
+            for one in self._memory.now.containers.values()
+            if same_origin(one.origin, origins.get(one.key, ""))
+        ]
         return Observed(
             containers=containers,
             tenure=self._memory.now.tenure,

@@ -70,19 +70,20 @@ class Hands:
             case Create():
                 await self._create(action)
             case Start():
-                await self._start(action)
+                await self._start(action, _find(document, action.key))
             case Signal():
                 await self._docker.signal(action.name, action.signal)
                 point("agent.signal.sent")
                 # Remembered afterwards: better a second signal than a kill without a first.
-                await self._memory.note(action.key, signalled_at_s=self._clock.monotonic())
+                await self._note(action, signalled_at_s=self._clock.monotonic())
             case Kill():
-                await self._memory.note(action.key, killed_at_s=self._clock.monotonic())
+                await self._note(action, killed_at_s=self._clock.monotonic())
                 point("agent.kill.remembered")
                 await self._docker.signal(action.name, "SIGKILL")
                 point("agent.kill.sent")
             case ReportStarted():
-                await self._memory.change(action.key, started=True)
+                origin = _find(document, action.key).origin
+                await self._memory.change_of(action.key, origin, started=True)
                 point("agent.started.remembered")
                 self._outbox.ring()
             case ReportExited():
@@ -101,6 +102,7 @@ class Hands:
                 wanted,
                 self._config,
                 revision=action.revision,
+                epoch=action.epoch,
                 tenure=self._memory.now.tenure,
             )
             directory = launch.checkpoint_directory(wanted, self._config)
@@ -126,8 +128,9 @@ class Hands:
         if free < least:
             raise DiskPressure(path, free=free, least=least)
 
-    async def _start(self, action: Start) -> None:
-        await self._memory.change(action.key, launched_at_s=self._clock.monotonic())
+    async def _start(self, action: Start, wanted: WantedContainer) -> None:
+        now_s = self._clock.monotonic()
+        await self._memory.change_of(action.key, wanted.origin, launched_at_s=now_s)
         point("agent.start.remembered")
         try:
             await self._docker.start(action.name)
@@ -153,7 +156,7 @@ class Hands:
             checkpoint_step=step,
         )
         point("agent.exit.unremembered")
-        await self._memory.change(action.key, exit=event)
+        await self._memory.change_of(action.key, wanted.origin, exit=event)
         point("agent.exit.remembered")
         self._outbox.ring()
 
@@ -174,6 +177,9 @@ class Hands:
             msg = f"{action.name} cannot be removed: {error}"
             raise Unavailable(msg) from error
         await self._files.remove(self._paths.run_dir(action.name))
+
+    async def _note(self, action: Signal | Kill, **changes: float) -> None:
+        await self._memory.note_of(action.key, action.origin, **changes)
 
     def _refuse(self, key: Key, error: DormError, *, final: bool = False) -> None:
         _log.warning("container.refused", container=key, reason=str(error), final=final)

@@ -17,7 +17,7 @@ def build(agent: Agent) -> Starlette:
     """Return the application that serves `agent`."""
 
     async def health(_: Request) -> Response:
-        return JSONResponse({"status": "ok", "node": agent.node_id})
+        return JSONResponse({"status": "ok", "node": agent.node_id, "now_ms": agent.now_ms()})
 
     async def logs(request: Request) -> Response:
         output = agent.logs(

@@ -46,7 +46,12 @@ class Membership:
 
 
 def launch(
-    wanted: WantedContainer, config: AgentConfig, *, revision: int, tenure: str = ""
+    wanted: WantedContainer,
+    config: AgentConfig,
+    *,
+    revision: int,
+    epoch: int = 1,
+    tenure: str = "",
 ) -> Launch:
     """Return what the engine is told. Under a tenure, the container is made where it is fenced.
 
@@ -61,7 +66,7 @@ def launch(
         env=environment(wanted),
         labels={
             **labels.of_node(config.cluster.cluster, config.node_id),
-            **labels.of_container(wanted.key, revision),
+            **labels.of_container(wanted.key, revision, epoch=epoch, origin=wanted.origin),
             **labels.of_tenure(tenure),
         },
         demand=wanted.demand,

@@ -5,8 +5,8 @@ closed for ever are written together, and no crash can fall between the two.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final
 
 import attrs
 import structlog
@@ -16,10 +16,13 @@ from dorm.ports import Files
 from events.codec import from_json, to_json
 from events.errors import Corrupt, Unavailable
 from events.generations import ContainerExited
-from reconcilers.documents import container_name
+from reconcilers.documents import NodeDocument, container_name, same_origin
+from reconcilers.history import Position
 from reconcilers.node import Key
 
 _log = structlog.get_logger()
+
+CLEARED_KEPT: Final = 100
 
 
 @attrs.frozen(kw_only=True)
@@ -27,6 +30,7 @@ class ContainerMemory:
     """What the agent knows of one container that Docker does not.
 
     Attributes:
+        origin: Which container of that name; see `reconcilers.documents.WantedContainer`.
         launched_at_s: When its start was ordered, by this machine's monotonic clock. From then on
             it may have run.
         signalled_at_s: When its stop signal was sent, by this machine's monotonic clock.
@@ -39,6 +43,7 @@ class ContainerMemory:
     app_id: str
     generation: int
     rank: int
+    origin: str = ""
     launched_at_s: float | None = None
     signalled_at_s: float | None = None
     killed_at_s: float | None = None
@@ -66,16 +71,26 @@ class Remembered:
         agent_id: Made once; by it a restarted agent recognises its own node key.
         tenure: The right to run containers that this agent holds, or held last; empty before the
             first, and for a node that cannot be fenced.
-        cleared: The tenure before, of which nothing is left here; empty if there was none.
-        document_revision: No document older than this is believed.
+        cleared: Tenures before it, the newest last, of which nothing is left here. More than one,
+            since etcd may be restored from a backup that knows an older one.
+        document_revision: No document older than this is believed, within its epoch.
+        document_epoch: Epoch of the store that this and the containers are of.
+        settled_epoch: The log knows that nothing of before this epoch is left here.
+        store: How far the store was seen, as of the last write. It may lag, but never behind what
+            was done with containers: each of those is a write.
+        held: Why this agent obeys nothing until an operator begins a new epoch; or empty.
         containers: By name.
         saved_logs: Names of removed containers whose output is kept, oldest first.
     """
 
     agent_id: str
     tenure: str = ""
-    cleared: str = ""
+    cleared: tuple[str, ...] = ()
     document_revision: int = 0
+    document_epoch: int = 1
+    settled_epoch: int = 1
+    store: Position = attrs.field(factory=Position)
+    held: str = ""
     containers: Mapping[str, ContainerMemory] = attrs.field(factory=dict)
     saved_logs: tuple[str, ...] = ()
 
@@ -91,7 +106,7 @@ class Memory:
         self.now = now
         self._files, self._path = files, path
         self._writing = asyncio.Lock()
-        self._believed = now.document_revision
+        self._believed, self._seen = now.document_revision, now.store.revision
 
     @classmethod
     async def load(cls, files: Files, path: str, *, new_agent_id: str) -> "Memory":
@@ -121,7 +136,12 @@ class Memory:
 
     async def change(self, *keys: Key, **changes: Any) -> None:  # noqa: ANN401 - attrs.evolve's
         """Change what is known of these containers, durably."""
-        await self._write(lambda now: _changed(now, keys, changes))
+        await self._write(lambda now: _changed(now, [_of(now, key) for key in keys], changes))
+
+    async def change_of(self, key: Key, origin: str, **changes: Any) -> None:  # noqa: ANN401 - attrs.evolve's
+        """The same for one container of this origin: nothing of one before it is taken over."""
+        changes["origin"] = origin
+        await self._write(lambda now: _changed(now, [_of(now, key, origin)], changes))
 
     async def note(self, *keys: Key, **changes: Any) -> None:  # noqa: ANN401 - attrs.evolve's
         """Change what is known of these containers at once; durably if the disk allows.
@@ -129,18 +149,79 @@ class Memory:
         For what may be said or done twice. A stop must not wait for a full disk, which the very
         container that is to be stopped may have filled.
         """
-        self.now = _changed(self.now, keys, changes)
+        self.now = _changed(self.now, [_of(self.now, key) for key in keys], changes)
+        await self._save()
+
+    async def note_of(self, key: Key, origin: str, **changes: Any) -> None:  # noqa: ANN401 - attrs.evolve's
+        """The same for one container of this origin."""
+        changes["origin"] = origin
+        self.now = _changed(self.now, [_of(self.now, key, origin)], changes)
         await self._save()
 
     async def begin_tenure(self, tenure: str) -> None:
         """Begin a tenure of which nothing ran yet. Of the one before nothing may be left."""
-        await self._write(
-            lambda now: attrs.evolve(now, tenure=tenure, cleared=now.tenure, containers={})
-        )
+
+        def begun(now: Remembered) -> Remembered:
+            cleared = (*now.cleared, now.tenure)[-CLEARED_KEPT:]
+            return attrs.evolve(now, tenure=tenure, cleared=cleared, containers={})
+
+        await self._write(begun)
 
     def believe(self, document_revision: int) -> None:
         """Note that a document is believed: durably with the next write."""
         self._believed = max(self._believed, document_revision)
+
+    @property
+    def known(self) -> Position:
+        """Return how far the store was ever seen."""
+        return attrs.evolve(self.now.store, revision=self._seen)
+
+    def saw(self, revision: int) -> None:
+        """Note where the store stood: durably with the next write."""
+        self._seen = max(self._seen, revision)
+
+    async def keep_up(self, *, behind_max: int) -> None:
+        """Make durable how far the store was seen, if that is more than this many revisions on."""
+        if self._seen - self.now.store.revision > behind_max:
+            await self._write(lambda now: now)
+
+    async def hold(self, reason: str) -> None:
+        """Note that nothing is obeyed any more, or again for no reason."""
+        await self._write(lambda now: attrs.evolve(now, held=reason))
+
+    async def enter(self, store: Position, *, first: bool) -> None:
+        """Take another epoch of the store. What is remembered of containers is not of it yet.
+
+        Args:
+            store: What was found.
+            first: No epoch was known before, so what is remembered is of this one.
+        """
+        epoch = store.epoch if first else self.now.document_epoch
+        self._seen = store.revision
+        await self._write(lambda now: attrs.evolve(now, store=store, held="", document_epoch=epoch))
+
+    async def settled(self, epoch: int) -> None:
+        """Note that the log knows this node to have settled in this epoch."""
+        await self._write(lambda now: attrs.evolve(now, settled_epoch=epoch))
+
+    async def rebase(self, document: NodeDocument) -> None:
+        """Begin with the first document of another epoch.
+
+        What happened to containers that its history knows is reported again, because the reports
+        may be lost. The others are none of its business: their names may come again.
+        """
+        wanted = {container.name: container.origin for container in document.containers}
+
+        def rebased(now: Remembered) -> Remembered:
+            kept = {
+                name: attrs.evolve(one, start_sent=False, exit_sent=False)
+                for name, one in now.containers.items()
+                if name in wanted and same_origin(one.origin, wanted[name])
+            }
+            self._believed = document.revision
+            return attrs.evolve(now, containers=kept, document_epoch=document.epoch)
+
+        await self._write(rebased)
 
     async def keep_log(self, name: str, *, most: int) -> tuple[str, ...]:
         """Note that a removed container's output is kept. Returns the names to drop for it."""
@@ -173,19 +254,26 @@ class Memory:
 
     async def _write(self, change: Callable[[Remembered], Remembered]) -> None:
         async with self._writing:
-            new = attrs.evolve(change(self.now), document_revision=self._believed)
+            new = change(self.now)
+            store = attrs.evolve(new.store, revision=self._seen)
+            new = attrs.evolve(new, document_revision=self._believed, store=store)
             point("agent.memory.unwritten")
             await self._files.write(self._path, to_json(new))
             point("agent.memory.written")
             # Once more: something may have been noted while it was written.
-            self.now = attrs.evolve(change(self.now), document_revision=new.document_revision)
+            self.now = attrs.evolve(
+                change(self.now), document_revision=new.document_revision, store=new.store
+            )
 
 
-def _changed(now: Remembered, keys: Collection[Key], changes: Mapping[str, Any]) -> Remembered:
-    new = {container_name(*key): attrs.evolve(_of(now, key), **changes) for key in keys}
-    return attrs.evolve(now, containers={**now.containers, **new})
-
-
-def _of(now: Remembered, key: Key) -> ContainerMemory:
+def _of(now: Remembered, key: Key, origin: str = "") -> ContainerMemory:
     blank = ContainerMemory(app_id=key[0], generation=key[1], rank=key[2])
-    return now.containers.get(container_name(*key), blank)
+    found = now.containers.get(container_name(*key), blank)
+    return found if same_origin(found.origin, origin) else blank
+
+
+def _changed(
+    now: Remembered, containers: Iterable[ContainerMemory], changes: Mapping[str, Any]
+) -> Remembered:
+    new = {container_name(*one.key): attrs.evolve(one, **changes) for one in containers}
+    return attrs.evolve(now, containers={**now.containers, **new})

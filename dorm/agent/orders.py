@@ -6,12 +6,12 @@ from typing import Final
 
 import structlog
 
+from dorm.agent.history import History
 from dorm.agent.memory import Memory
 from dorm.agent.world import World
 from dorm.failpoints import point
 from dorm.keys import Keys
 from dorm.streams import closing
-from events.codec import from_json
 from events.errors import Compacted, Unavailable
 from reconcilers.documents import NodeDocument
 
@@ -28,10 +28,13 @@ class Orders:
         ring: Called when there is a newer one.
     """
 
-    def __init__(self, world: World, memory: Memory, *, cluster: str, node_id: str) -> None:
+    def __init__(
+        self, world: World, memory: Memory, history: History, *, cluster: str, node_id: str
+    ) -> None:
         self.document: NodeDocument | None = None
         self.ring: Callable[[], None] = lambda: None
         self._etcd, self._memory, self._backoff = world.etcd, memory, world.backoff()
+        self._history = history
         self._key = Keys(cluster).desired(node_id)
 
     async def run(self) -> None:
@@ -65,16 +68,13 @@ class Orders:
             return
 
     async def _fetch(self) -> int:
-        found = await self._etcd.range(self._key)
-        for item in found.items:
-            if item.key == self._key:
-                self._take(from_json(item.value, NodeDocument))
-        return found.revision
+        return await self._history.look()
 
-    def _take(self, document: NodeDocument) -> None:
-        newest = max(
-            self._memory.now.document_revision, self.document.revision if self.document else 0
-        )
+    def take(self, document: NodeDocument) -> None:
+        """Take a document that may be obeyed, if it is no older one."""
+        newest = self._memory.now.document_revision
+        if self.document is not None and self.document.epoch == document.epoch:
+            newest = max(newest, self.document.revision)
         if document.revision < newest:
             _log.warning("orders.outdated", revision=document.revision, newest=newest)
             return

@@ -8,27 +8,30 @@ from collections.abc import Sequence
 
 import structlog
 
+from dorm.agent.history import History
 from dorm.agent.memory import Memory
 from dorm.agent.world import World
 from dorm.failpoints import point
-from events.errors import Unavailable
+from events.errors import Regressed, Unavailable
 from events.generations import ContainerExited, ContainerStarted
 from events.log import EVENTS_PER_APPEND_MAX
-from events.nodes import NodeReported
+from events.nodes import NodeReported, NodeSettled
 from events.recorded import Stamp
 
 _log = structlog.get_logger()
 
-Report = NodeReported | ContainerStarted | ContainerExited
+Report = NodeReported | NodeSettled | ContainerStarted | ContainerExited
 
 
 class Outbox:
     """Sends what is to be reported, in order, until it is in the log."""
 
-    def __init__(self, world: World, memory: Memory, *, node_id: str) -> None:
+    def __init__(self, world: World, memory: Memory, history: History, *, node_id: str) -> None:
         self._world, self._memory, self._node_id = world, memory, node_id
-        self._backoff = world.backoff()
+        self._history, self._backoff = history, world.backoff()
         self._description: NodeReported | None = None
+        self._described: NodeReported | None = None
+        self._settled: NodeSettled | None = None
         self._bell = asyncio.Event()
         self._bell.set()  # An agent before may have left something.
 
@@ -41,20 +44,36 @@ class Outbox:
         """Look again: there is something to send."""
         self._bell.set()
 
+    def describe_again(self) -> None:
+        """Report the node once more: another history may not know it."""
+        self._description = self._description or self._described
+        self.ring()
+
+    def settle(self, epoch: int) -> None:
+        """Report, once, that nothing of before this epoch of the store is left."""
+        if epoch > self._memory.now.settled_epoch:
+            self._settled = NodeSettled(node_id=self._node_id, epoch=epoch)
+            self.ring()
+
     async def run(self) -> None:
-        """Send for ever."""
+        """Send for ever. In a store of another history nothing is sent, see `History`."""
         while True:
             await self._bell.wait()
             self._bell.clear()
             while batch := self._unsent()[:EVENTS_PER_APPEND_MAX]:  # Each turn sends some.
                 point("agent.outbox.unsent")
-                await self._send(batch)
+                if not await self._send(batch):
+                    break  # Rung again when there is another epoch.
                 point("agent.outbox.sent")
                 await self._note_sent(batch)
 
     def _unsent(self) -> list[Report]:
-        records = self._memory.now.containers.values()
+        if self._history.alarm:
+            return []
         description = [self._description] if self._description else []
+        if not self._history.settled:
+            return [*description]  # What is remembered of containers is of another epoch.
+        records = self._memory.now.containers.values()
         starts = [
             ContainerStarted(
                 app_id=one.app_id,
@@ -66,27 +85,37 @@ class Outbox:
             if one.started and not one.start_sent
         ]
         exits = [one.exit for one in records if one.exit is not None and not one.exit_sent]
-        return [*description, *starts, *exits]
+        settled = [self._settled] if self._settled else []
+        return [*description, *settled, *starts, *exits]
 
-    async def _send(self, batch: Sequence[Report]) -> None:
+    async def _send(self, batch: Sequence[Report]) -> bool:
+        """Returns whether the log has it; False when the store turned out to be another one."""
         stamp = Stamp(at_ms=self._world.clock.now_ms(), actor=f"agent/{self._node_id}")
-        unknown = False
-        while True:  # Ends when the log has the batch; waits are bounded by the back-off.
+        unknown, epoch = False, self._history.epoch
+        while (
+            not self._history.alarm and epoch == self._history.epoch
+        ):  # Ends when the log has the batch; waits are bounded by the back-off.
             try:
-                if unknown and await self._world.log.settle() is not None:
-                    break
+                revision = await self._world.log.settle() if unknown else None
                 unknown = True
-                await self._world.log.append(batch, stamp=stamp)
-                break
+                if revision is None:
+                    revision = await self._world.log.append(batch, stamp=stamp)
             except Unavailable as error:
                 _log.warning("outbox.waits", events=len(batch), reason=str(error))
                 await self._backoff.wait()
-        self._backoff.reset()
-        _log.info("outbox.sent", events=len(batch), kinds=[type(one).__name__ for one in batch])
+            except Regressed as error:
+                await self._history.suspect(str(error))
+            else:
+                self._memory.saw(revision)
+                self._backoff.reset()
+                kinds = [type(one).__name__ for one in batch]
+                _log.info("outbox.sent", events=len(batch), kinds=kinds)
+                return True
+        return False
 
     async def _note_sent(self, batch: Sequence[Report]) -> None:
         if self._description in batch:
-            self._description = None
+            self._described, self._description = self._description, None
         while True:  # Ends when the disk takes it; a full one may be cleared.
             try:
                 await self._remember_sent(batch)
@@ -98,6 +127,9 @@ class Outbox:
                 return
 
     async def _remember_sent(self, batch: Sequence[Report]) -> None:
+        if self._settled is not None and self._settled in batch:
+            await self._memory.settled(self._settled.epoch)
+            self._settled = None
         starts = [_key(one) for one in batch if isinstance(one, ContainerStarted)]
         exits = [_key(one) for one in batch if isinstance(one, ContainerExited)]
         if starts:

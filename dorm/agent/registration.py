@@ -6,6 +6,7 @@ everything over that it ran.
 """
 
 import asyncio
+from collections.abc import Collection
 
 import attrs
 import structlog
@@ -45,6 +46,7 @@ class Registration:
     Attributes:
         held: Set from the first time on that the key was held, unless another agent took it.
         lease_id: 0 while there is none.
+        wrote: The key that was written last, and the revision of that: proof of a history.
     """
 
     def __init__(  # noqa: PLR0913 - who it is, and what it may claim
@@ -55,15 +57,16 @@ class Registration:
         node_id: str,
         holder: Holder,
         tenure: TenureRecord | None,
-        cleared: str,
+        cleared: Collection[str],
         ttl_s: float,
     ) -> None:
         """Take who registers; without a tenure the node cannot be fenced.
 
-        Of the tenure that is `cleared` nothing is left on this machine.
+        Of tenures that are `cleared` nothing is left on this machine.
         """
         self.held = asyncio.Event()
         self.lease_id = 0
+        self.wrote: tuple[str, int] | None = None
         self._etcd, self._clock = world.etcd, world.clock
         self._backoff = world.backoff(max_s=RENEWAL_MAX_S)
         keys = Keys(cluster)
@@ -111,6 +114,7 @@ class Registration:
         if written is None or not written.succeeded:
             self.lease_id = 0
             return None
+        self.wrote = key, written.revision
         return written
 
     async def _register(self) -> bool:
@@ -126,7 +130,7 @@ class Registration:
             return await self._take(node, right, puts=[])
         if record is not None and record.tenure == self._tenure.tenure and record.ended:
             raise TenureOver
-        known = record is None or record.tenure in {self._tenure.tenure, self._cleared}
+        known = record is None or record.tenure in {self._tenure.tenure, *self._cleared}
         if record is not None and not record.closed and not known:
             self._refused(
                 "another agent held this node's name, and may run containers under it until "
@@ -152,7 +156,7 @@ class Registration:
         point("agent.register.written")
         self._create_revision = node.create_revision if node else result.revision
         self._tenure_revision = result.revision if puts else right.mod_revision if right else 0
-        self.lease_id = lease.lease_id
+        self.lease_id, self.wrote = lease.lease_id, (self._key, result.revision)
         self.held.set()
         _log.info("registration.held", node_id=self._node_id, lease_id=lease.lease_id)
         return True

@@ -19,13 +19,19 @@ class Reporter:
     """
 
     def __init__(
-        self, config: AgentConfig, world: World, *, incarnation: str, orders: Orders
+        self,
+        config: AgentConfig,
+        world: World,
+        *,
+        incarnation: str,
+        orders: Orders,
+        alarm: Callable[[], str],
     ) -> None:
         """Take where to look."""
         self.masters_revision = 0
         self.held: Callable[[], Mapping[str, str]] = dict
         self._config, self._incarnation = config, incarnation
-        self._orders, self._files = orders, world.files
+        self._orders, self._files, self._alarm = orders, world.files, alarm
 
     async def status(self) -> NodeStatus:
         """Return how the node is now."""
@@ -34,6 +40,7 @@ class Reporter:
             node_id=self._config.node_id,
             incarnation=self._incarnation,
             document_revision=document.revision if document else 0,
+            alarm=self._alarm(),
             masters_revision=self.masters_revision,
             progress=await progress.read_all(self._files, paths, document) if document else {},
             held=self.held(),

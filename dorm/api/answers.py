@@ -6,7 +6,9 @@ added, and are never renamed.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+from dorm.doctor import Finding
 from dorm.status import Progress
+from dorm.store import Alarm
 from events.nodes import Device
 from events.policy import LayoutRules
 from events.state import Backoff, Exit, LastDecision, Outcome, Stop
@@ -24,9 +26,13 @@ class Fault(TypedDict):
 
 
 class Refusal(Fault):
-    """Why a request was not carried out; `faults` lists all that is wrong with a spec."""
+    """Why a request was not carried out; `faults` lists all that is wrong with a spec.
+
+    `written` stands in a refusal with 503: `no`, or `unknown`.
+    """
 
     faults: NotRequired[list[Fault]]
+    written: NotRequired[str]
 
 
 class ErrorAnswer(TypedDict):
@@ -41,6 +47,24 @@ class Submitted(TypedDict):
     id: str
     revision: int
     duplicate: bool
+
+
+class Freshness(TypedDict):
+    """How old the state is that an answer comes from.
+
+    `age_s` is null before etcd has answered for the first time; `hold` says why this master
+    decides nothing, empty when it does.
+    """
+
+    stale: bool
+    age_s: float | None
+    hold: str
+
+
+class Read(TypedDict):
+    """What an answer to a question carries besides."""
+
+    freshness: NotRequired[Freshness]
 
 
 class Amounts(TypedDict):
@@ -75,7 +99,7 @@ class AppRow(TypedDict):
     outcome: Outcome | None
 
 
-class Apps(TypedDict):
+class Apps(Read):
     """All applications."""
 
     apps: list[AppRow]
@@ -115,7 +139,7 @@ class AppPage(AppRow):
     spec: dict[str, Any]
 
 
-class Why(TypedDict):
+class Why(Read):
     """Why an application waits, or has its size."""
 
     id: str
@@ -147,7 +171,7 @@ class NodeRow(TypedDict):
     held: dict[str, str]
 
 
-class Nodes(TypedDict):
+class Nodes(Read):
     """All nodes that are not forgotten."""
 
     nodes: list[NodeRow]
@@ -160,7 +184,7 @@ class Forgotten(TypedDict):
     forgotten: bool
 
 
-class Policy(TypedDict):
+class Policy(Read):
     """The rules of layouts, and the newest decision by them."""
 
     rules: LayoutRules
@@ -183,7 +207,7 @@ class EventRow(TypedDict):
     data: dict[str, Any]
 
 
-class Events(TypedDict):
+class Events(Read):
     """A page of events; go on with `after=next`."""
 
     events: list[EventRow]
@@ -216,6 +240,38 @@ class Status(Summary):
     leader: str
     epoch: int
     healthy: bool
+    hold: str
+    alarms: list[Alarm]
+    store_epoch: int
+    unsettled: list[str]
     revision: int
     state_hash: str
     ignored: dict[str, int]
+
+
+class Health(Read):
+    """Whether a master is fit: `ok`; `stale`, or `hold`, when it takes no writes."""
+
+    status: Literal["ok", "stale", "hold"]
+
+
+class Findings(Read):
+    """What the doctor found."""
+
+    findings: list[Finding]
+
+
+class NewEpoch(TypedDict):
+    """The epoch of the store that was begun, and the one before."""
+
+    epoch: int
+    id: str
+    after: int
+
+
+class AppRead(AppPage, Read):
+    """Everything about an application, and how fresh that is."""
+
+
+class StatusRead(Status, Read):
+    """How the cluster and this master are, and how fresh that is."""

@@ -19,6 +19,16 @@ from dorm.api.lookup import no_app, no_node
 from dorm.spec import SpecFaults
 from events.errors import Conflict, NotFound, Rejected, Unavailable
 
+
+class Refused(Unavailable):
+    """Masters answered, but none of them can do it now. `unknown`: one of them may have done it."""
+
+    def __init__(self, message: str, *, unknown: bool) -> None:
+        """Keep whether it may have been done all the same."""
+        self.unknown = unknown
+        super().__init__(message)
+
+
 CONNECT_S: Final = 2.0
 ANSWER_S: Final = 10.0
 GIVE_UP_S: Final = 5.0
@@ -28,6 +38,9 @@ RETRIED: Final = (502, 503, 504)
 
 class ApiClient:
     """Asks the masters in turn, beginning with the one that answered last.
+
+    Attributes:
+        freshness: Of the newest answer: `stale`, `age_s`, `hold`; empty when it does not tell.
 
     Every method raises, besides what it says itself:
         Rejected: The request cannot be carried out (or one of its kinds: NotFound, Conflict).
@@ -43,6 +56,7 @@ class ApiClient:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         """Take the masters' addresses, as `http://host:port`; nothing is sent yet."""
+        self.freshness: dict[str, Any] = {}
         self._masters = [_address(master) for master in masters]
         self._give_up_s = give_up_s
         self._http = httpx.Client(
@@ -111,6 +125,14 @@ class ApiClient:
         """Return how the cluster is, as the answering master sees it."""
         return self._json("GET", "/v1/status")
 
+    def new_epoch(self, *, after: int) -> dict[str, Any]:
+        """Begin the epoch of the store that follows `after`."""
+        return self._json("POST", "/v1/admin/new-epoch", content=_body({"after": after}))
+
+    def doctor(self) -> list[dict[str, Any]]:
+        """Return what the answering master finds out about etcd, Docker and clocks."""
+        return list(self._json("GET", "/v1/admin/doctor")["findings"])
+
     @contextmanager
     def logs(self, app: str, *, params: Mapping[str, int]) -> Iterator[Iterator[bytes]]:
         """Open a stream of output, without a limit on how long it is silent."""
@@ -134,6 +156,7 @@ class ApiClient:
             content = None
         if not isinstance(content, dict):
             raise Unavailable(f"{answer.request.url} answers something else: is it a master?")
+        self.freshness = content.pop("freshness", {})
         return content
 
     def _send(
@@ -144,9 +167,9 @@ class ApiClient:
         stream: bool = False,
         **parts: Any,  # noqa: ANN401 - httpx's own
     ) -> httpx.Response:
-        deadline, round_ = time.monotonic() + self._give_up_s, 0
+        deadline, round_, unknown = time.monotonic() + self._give_up_s, 0, False
         while True:  # Each turn is one round over all masters; ends at the deadline.
-            causes = []
+            causes, answered = [], 0
             for master in tuple(self._masters):
                 try:
                     request = self._http.build_request(method, master + path, **parts)
@@ -156,13 +179,18 @@ class ApiClient:
                     continue
                 if answer.status_code in RETRIED:
                     answer.read()
-                    causes.append(f"{master}: {_message(answer)}")
+                    message, written = _message(answer)
+                    causes.append(f"{master}: {message}")
+                    answered, unknown = answered + 1, unknown or written != "no"
                     continue
                 self._prefer(master)
                 return _checked(answer)
             pause = SystemRandom().uniform(0.5, 1) * min(BACKOFF_S_MAX, 0.1 * 2**round_)
             if time.monotonic() + pause >= deadline:
-                raise Unavailable("; ".join(causes))
+                message = "; ".join(causes)
+                if answered == len(causes):
+                    raise Refused(message, unknown=unknown)
+                raise Unavailable(message)
             time.sleep(pause)
             round_ += 1
 
@@ -235,8 +263,10 @@ def _refusal(kind: type[Rejected], body: Mapping[str, str]) -> Rejected:
     return kind(body["rule"], field=body["field"], value=body["value"], hint=body["hint"])
 
 
-def _message(answer: httpx.Response) -> str:
+def _message(answer: httpx.Response) -> tuple[str, str]:
+    """Return why a master cannot do it now, and whether it may have done it: `no`, `unknown`."""
     try:
-        return str(answer.json()["error"]["message"])
-    except (ValueError, KeyError, TypeError):
-        return f"answers {answer.status_code}"
+        error = answer.json()["error"]
+        return str(error["message"]), str(error.get("written", "unknown"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return f"answers {answer.status_code}", "unknown"

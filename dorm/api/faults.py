@@ -5,6 +5,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from dorm.api.present import NotNow
 from dorm.spec import SpecFaults
 from events.errors import Conflict, DormError, NotFound, Rejected, Unavailable
 from events.text import brief
@@ -27,9 +28,9 @@ def shape(error: Rejected) -> dict[str, Any]:
     }
 
 
-def answer(error: Rejected, status: int) -> JSONResponse:
+def answer(error: Rejected, status: int, **more: str) -> JSONResponse:
     """Return a refusal as an answer; `faults` lists all that is wrong with a spec."""
-    body = shape(error)
+    body = shape(error) | more
     if isinstance(error, SpecFaults):
         body["faults"] = [shape(fault) for fault in error.faults]
     return JSONResponse({"error": body}, status_code=status)
@@ -45,11 +46,13 @@ async def on_rejected(_: Request, error: Exception) -> Response:
 async def on_unavailable(_: Request, error: Exception) -> Response:
     """Answer 503: this master cannot tell now; another one, or a later try, can."""
     assert isinstance(error, DormError)
-    refusal = Rejected(
-        f"the cluster's log does not answer: {error}",
-        hint="try again; with the same idempotency key nothing happens twice",
-    )
-    response = answer(refusal, 503)
+    if isinstance(error, NotNow):
+        refusal, written = Rejected(str(error), hint=error.hint), error.written
+    else:  # A read that goes to the log.
+        hint = "try again, or ask another master"
+        refusal = Rejected(f"the cluster's log does not answer: {error}", hint=hint)
+        written = "no"
+    response = answer(refusal, 503, written=written)
     response.headers["Retry-After"] = str(RETRY_AFTER_S)
     return response
 

@@ -98,7 +98,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", "/v1/apps/{app}"): Operation(
         summary="Show everything about an application",
         parameters=("app",),
-        answers={200: answers.AppPage},
+        answers={200: answers.AppRead},
         refusals=(404, 409),
     ),
     ("PATCH", "/v1/apps/{app}"): Operation(
@@ -157,7 +157,24 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
         refusals=(400, 409, 503),
     ),
     ("GET", "/v1/status"): Operation(
-        summary="Show how the cluster and this master are", answers={200: answers.Status}
+        summary="Show how the cluster and this master are", answers={200: answers.StatusRead}
+    ),
+    ("POST", "/v1/admin/new-epoch"): Operation(
+        summary="Vouch that the store is to go on from a backup",
+        parameters=("user",),
+        body="epoch",
+        answers={200: answers.NewEpoch},
+        refusals=(*WRITES, 409, 413),
+    ),
+    ("GET", "/v1/admin/doctor"): Operation(
+        summary="Find what is wrong with versions and settings", answers={200: answers.Findings}
+    ),
+    ("GET", "/healthz"): Operation(
+        summary="Tell whether the process lives", answers={200: answers.Health}
+    ),
+    ("GET", "/readyz"): Operation(
+        summary="Tell whether this master takes writes",
+        answers={200: answers.Health, 503: answers.Health},
     ),
     ("GET", "/v1/state"): Operation(
         summary="Read the whole state, whose sha256 is the state hash",
@@ -176,7 +193,8 @@ def document() -> Json:
     schemas, components = msgspec.json.schema_components(
         [*types, answers.ErrorAnswer], ref_template=_REF
     )
-    components["AppPage"]["properties"]["spec"] = {"$ref": _REF.format(name="Spec")}
+    for page in ("AppPage", "AppRead"):
+        components[page]["properties"]["spec"] = {"$ref": _REF.format(name="Spec")}
     schema_of = {_name(kind): schema for kind, schema in zip(types, schemas, strict=False)}
     paths: Json = {}
     for (method, path), operation in OPERATIONS.items():

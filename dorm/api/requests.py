@@ -157,6 +157,8 @@ RULES: Final = _object(
     minProperties=1,
 )
 
+EPOCH: Final = _object({"after": _whole(1, (1 << 63) - 1)}, required=("after",))
+
 BODIES: Final[Mapping[str, Json]] = {
     "spec": {
         "application/json": {"schema": {"$ref": "#/components/schemas/Spec"}},
@@ -164,5 +166,6 @@ BODIES: Final[Mapping[str, Json]] = {
     },
     "change": {"application/json": {"schema": CHANGE}},
     "rules": {"application/json": {"schema": RULES}},
+    "epoch": {"application/json": {"schema": EPOCH}},
 }
 """Media types and schemas of each request body, by the name that `openapi` calls it."""

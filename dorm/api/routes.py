@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from dorm.api import faults, idempotency, openapi
+from dorm.api import faults, idempotency, openapi, present
 from dorm.api.changes import Change
 from dorm.api.logs import Choice, LogReader
 from dorm.api.lookup import find_app
@@ -28,6 +28,7 @@ REVISION_MAX: Final = (1 << 63) - 1
 
 _USER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}", re.ASCII)
 _JSON_TYPE: Final = "application/json"
+_AFTER_HINT: Final = 'send {"after": 1} with the epoch that dorm status shows'
 
 
 def build(service: Service, logs: LogReader) -> Starlette:
@@ -49,6 +50,10 @@ def build(service: Service, logs: LogReader) -> Starlette:
             Route("/v1/nodes/{node}/forget", routes.forget, methods=["POST"]),
             Route("/v1/events", routes.events, methods=["GET"]),
             Route("/v1/status", routes.status, methods=["GET"]),
+            Route("/v1/admin/new-epoch", routes.new_epoch, methods=["POST"]),
+            Route("/v1/admin/doctor", routes.doctor, methods=["GET"]),
+            Route("/healthz", routes.healthz, methods=["GET"]),
+            Route("/readyz", routes.readyz, methods=["GET"]),
             Route("/v1/state", routes.state, methods=["GET"]),
             Route("/openapi.json", routes.openapi, methods=["GET"]),
         ],
@@ -78,11 +83,11 @@ class Routes:
 
     async def apps(self, request: Request) -> Response:
         """GET /v1/apps?all=1."""
-        return JSONResponse({"apps": self._service.apps(finished=_flag(request, "all"))})
+        return self._page({"apps": self._service.apps(finished=_flag(request, "all"))})
 
     async def app(self, request: Request) -> Response:
         """GET /v1/apps/{app}."""
-        return JSONResponse(self._service.app(request.path_params["app"]))
+        return self._page(self._service.app(request.path_params["app"]))
 
     async def change(self, request: Request) -> Response:
         """PATCH /v1/apps/{app}: any of weight, min, max, priority."""
@@ -102,7 +107,7 @@ class Routes:
 
     async def why(self, request: Request) -> Response:
         """GET /v1/apps/{app}/why."""
-        return JSONResponse(self._service.why(request.path_params["app"]))
+        return self._page(self._service.why(request.path_params["app"]))
 
     async def logs(self, request: Request) -> Response:
         """GET /v1/apps/{app}/logs?rank=&generation=&follow=1."""
@@ -118,17 +123,17 @@ class Routes:
 
     async def policy(self, _: Request) -> Response:
         """GET /v1/policy."""
-        return JSONResponse(self._service.policy())
+        return self._page(self._service.policy())
 
     async def set_policy(self, request: Request) -> Response:
         """PATCH /v1/policy: any of the rules."""
         wanted = _json(await _body(request), hint='such as {"policy": "goodput"}')
         await self._service.set_policy(wanted, user=_user(request))
-        return JSONResponse(self._service.policy())
+        return self._page(self._service.policy())
 
     async def nodes(self, _: Request) -> Response:
         """GET /v1/nodes."""
-        return JSONResponse({"nodes": self._service.nodes()})
+        return self._page({"nodes": self._service.nodes()})
 
     async def forget(self, request: Request) -> Response:
         """POST /v1/nodes/{node}/forget."""
@@ -144,11 +149,41 @@ class Routes:
 
     async def status(self, _: Request) -> Response:
         """GET /v1/status."""
-        return JSONResponse(self._service.status())
+        return self._page(self._service.status())
+
+    async def healthz(self, _: Request) -> Response:
+        """GET /healthz: 200 while the process lives, whatever etcd does: a restart helps nobody."""
+        return self._page({"status": "ok"})
+
+    async def readyz(self, _: Request) -> Response:
+        """GET /readyz: 503 while this master takes no writes: send users to another one."""
+        fresh = present.staleness(self._service.view)
+        status = "hold" if fresh["hold"] else "stale" if fresh["stale"] else "ok"
+        return self._page({"status": status}, status_code=503 if fresh["stale"] else 200)
+
+    async def doctor(self, _: Request) -> Response:
+        """GET /v1/admin/doctor."""
+        found = await self._service.findings()
+        return self._page({"findings": found})
+
+    async def new_epoch(self, request: Request) -> Response:
+        """POST /v1/admin/new-epoch: {"after": the epoch that the operator has seen}."""
+        wanted = _json(await _body(request), hint=_AFTER_HINT)
+        after = wanted.get("after") if isinstance(wanted, dict) else None
+        if not isinstance(after, int) or isinstance(after, bool) or after < 1:
+            raise Rejected(
+                "must be the present epoch of the store", field="after", hint=_AFTER_HINT
+            )
+        mark = await self._service.new_epoch(after=after, user=_user(request))
+        return JSONResponse({"epoch": mark.epoch, "id": mark.store_id, "after": after})
+
+    def _page(self, content: Mapping[str, object], *, status_code: int = 200) -> Response:
+        return present.page(self._service.view, content, status_code=status_code)
 
     async def state(self, _: Request) -> Response:
         """GET /v1/state: the bytes whose sha256 is the state hash."""
-        return Response(self._service.state_bytes(), media_type=_JSON_TYPE)
+        answer = Response(self._service.state_bytes(), media_type=_JSON_TYPE)
+        return present.marked(self._service.view, answer)
 
     async def openapi(self, _: Request) -> Response:
         """GET /openapi.json: these routes, for programs that write clients and tests."""

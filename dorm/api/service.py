@@ -4,7 +4,7 @@ Any master answers, leader or not: a submit is an event like any other, and ever
 same log. A write is answered when this master's own view has it, so users read what they wrote.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import attrs
@@ -13,9 +13,12 @@ from dorm.api import policy, shapes
 from dorm.api.answers import AppPage, AppRow, Events, NodeRow, Policy, Status, Why
 from dorm.api.changes import Change, app_changed
 from dorm.api.lookup import find_app, find_node
+from dorm.api.present import writing
 from dorm.api.view import View
+from dorm.doctor import Finding
 from dorm.failpoints import point
 from dorm.ports import Clock, Randomness
+from dorm.store import StoreMark
 from events.apps import (
     AppCancelRequested,
     AppSpec,
@@ -48,6 +51,7 @@ class Service:
         name: Of the master.
         log: The API's own, apart from the leader's, so that neither has to settle the other's
             writes.
+        findings: What `dorm doctor` shows.
     """
 
     name: str
@@ -55,6 +59,7 @@ class Service:
     clock: Clock
     randomness: Randomness
     view: View
+    findings: Callable[[], Awaitable[Sequence[Finding]]]
 
     # Writes
 
@@ -65,13 +70,11 @@ class Service:
             Conflict: The key was used for another application.
         """
         app_id = f"{spec.name}-{self.randomness.token(TOKEN_LENGTH)}"
-        receipt = await self.log.submit(
-            AppSubmitted(app_id=app_id, spec=spec),
-            key=key,
-            stamp=self._stamp(user, f"submit {key}"),
-        )
-        point("api.submit.written")
-        await self.view.wait_for(receipt.revision)
+        event, stamp = AppSubmitted(app_id=app_id, spec=spec), self._stamp(user, f"submit {key}")
+        async with writing(self.view, [event]):
+            receipt = await self.log.submit(event, key=key, stamp=stamp)
+            point("api.submit.written")
+            await self.view.wait_for(receipt.revision)
         return receipt
 
     async def cancel(self, wanted: str, *, user: str) -> App:
@@ -153,6 +156,14 @@ class Service:
             )
         await self._append([NodeForgotten(node_id=node_id)], user, "forget")
 
+    async def new_epoch(self, *, after: int, user: str) -> StoreMark:
+        """Take an operator's word for a store that was restored from a backup.
+
+        Raises:
+            Conflict: The store is not in the epoch `after`, perhaps because it was begun already.
+        """
+        return await self.view.begin_epoch(after=after, stamp=self._stamp(user, "new epoch"))
+
     # Reads
 
     def apps(self, *, finished: bool) -> list[AppRow]:
@@ -225,6 +236,10 @@ class Service:
             "leader": state.leader,
             "epoch": state.epoch,
             "healthy": self.view.healthy(),
+            "hold": self.view.hold(),
+            "alarms": list(self.view.alarms()),
+            "store_epoch": self.view.store_epoch(),
+            "unsettled": list(state.unsettled),
             "revision": state.revision,
             "state_hash": state_hash(state),
             "ignored": dict(sorted(state.ignored.items())),
@@ -243,9 +258,10 @@ class Service:
         return Stamp(at_ms=self.clock.now_ms(), actor=f"user/{user}", cause=cause)
 
     async def _append(self, events: Sequence[Event], user: str, cause: str) -> None:
-        revision = await self.log.append(events, stamp=self._stamp(user, cause))
-        point("api.change.written")
-        await self.view.wait_for(revision)
+        async with writing(self.view, events):
+            revision = await self.log.append(events, stamp=self._stamp(user, cause))
+            point("api.change.written")
+            await self.view.wait_for(revision)
 
     def _again(self, app: App) -> App:
         return self.view.state().app(app.app_id) or app

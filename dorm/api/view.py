@@ -1,9 +1,12 @@
 """What the API may see of the master that it belongs to."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from dorm.status import NodeStatus
+from dorm.store import Alarm, StoreMark
+from events.catalog import Event
+from events.recorded import Stamp
 from events.state import ClusterState
 
 
@@ -32,4 +35,32 @@ class View(Protocol):
 
     def healthy(self) -> bool:
         """Return whether the view still hears from etcd, so that `state` is not stale."""
+        ...
+
+    def silence_s(self) -> float | None:
+        """Return for how long the log has given no sign of life; None before the first."""
+        ...
+
+    def hold(self) -> str:
+        """Return why this master holds, see `dorm.master.holding`; empty when it does not."""
+        ...
+
+    def alarms(self) -> tuple[Alarm, ...]:
+        """Return what witnesses say against the store."""
+        ...
+
+    def store_epoch(self) -> int:
+        """Return the epoch of the store; 0 before the first look."""
+        ...
+
+    def check(self, events: Sequence[Event]) -> None:
+        """Let events pass that every living master can read.
+
+        Raises:
+            Unavailable: One of them cannot.
+        """
+        ...
+
+    async def begin_epoch(self, *, after: int, stamp: Stamp) -> StoreMark:
+        """Begin the epoch that follows `after`, see `dorm.log.epochs.begin_epoch`."""
         ...

@@ -5,9 +5,11 @@ from typing import Final
 
 import click
 
+from dorm.cli.admin import admin
 from dorm.cli.apps import cancel, change, ps, retry, show, why
 from dorm.cli.daemons import agent, master
 from dorm.cli.dev import dev
+from dorm.cli.doctor import doctor
 from dorm.cli.feed import events
 from dorm.cli.logs import logs
 from dorm.cli.nodes import forget, nodes
@@ -20,8 +22,8 @@ from dorm.cli.version import show_version, version
 
 COMMANDS: Final = (
     *(submit, ps, show, why, logs, change, cancel, retry),
-    *(nodes, forget, status, events, policy),
-    *(simulate, dev, master, agent, version),
+    *(nodes, forget, status, events, policy, doctor),
+    *(simulate, dev, master, agent, admin, version),
 )
 
 

@@ -4,14 +4,14 @@ import functools
 import getpass
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NoReturn
 
 import attrs
 import click
 
-from dorm.api.client import ApiClient
+from dorm.api.client import ApiClient, Refused
 from dorm.cli.output import Output
 from dorm.local.interrupts import EXIT_INTERRUPTED
 from dorm.spec import SpecFaults
@@ -76,11 +76,23 @@ def talks_to_masters(command: Callable[..., Any]) -> Callable[..., Any]:
         with in_plain_words():
             client = ApiClient(addresses or [DEFAULT_MASTERS], user=_user())
             try:
-                return command(Session(client, Output(as_json=output == "json")), **options)
+                result = command(Session(client, Output(as_json=output == "json")), **options)
+                warn_if_stale(client.freshness)
+                return result
             finally:
                 client.close()
 
     return wrapper
+
+
+def warn_if_stale(freshness: Mapping[str, Any]) -> None:
+    """Say on stderr that what was shown may be old, so that no script trips over it."""
+    if not freshness.get("stale"):
+        return
+    age_s, hold = freshness.get("age_s"), freshness.get("hold")
+    age = "of unknown age" if age_s is None else f"{age_s:.0f} s old"
+    why = f"this master holds: {hold}" if hold else "this master does not hear from etcd"
+    click.echo(one_line(f"STALE, {age}: {why}"), err=True)
 
 
 @contextmanager
@@ -96,6 +108,8 @@ def in_plain_words(*, no_answer_hint: str = MASTERS_HINT) -> Iterator[None]:
         head = "the spec has a fault:" if count == 1 else f"the spec has {count} faults:"
         lines = [f"  {fault}" for fault in error.faults]
         fail("\n".join([head, *lines]), EXIT_INPUT)
+    except Refused as error:
+        fail(str(error), EXIT_NO_ANSWER)
     except Unavailable as error:
         fail(f"nothing answers: {error}\n{no_answer_hint}", EXIT_NO_ANSWER)
     except Rejected as error:

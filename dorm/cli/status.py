@@ -8,6 +8,8 @@ from dorm.cli.output import pairs
 from dorm.cli.session import Session, talks_to_masters
 from events.text import memory
 
+WAY_OUT = "Way out: dorm admin new-epoch explains, and asks"
+
 
 @click.command()
 @talks_to_masters
@@ -28,6 +30,7 @@ def status(session: Session) -> None:
         pairs(
             [
                 ("Master", f"{answer['master']}, led by {leads}"),
+                ("Store", _store(answer)),
                 ("Log", f"revision {answer['revision']}{_stale(answer)}"),
                 ("State", answer["state_hash"][:16]),
                 ("Nodes", f"{nodes['ready']} ready, {nodes['lost']} lost"),
@@ -41,6 +44,18 @@ def status(session: Session) -> None:
             ]
         )
     )
+
+
+def _store(answer: dict[str, Any]) -> str:
+    """Return the epoch, and what is wrong with it: an operator has to do something then."""
+    epoch = f"epoch {answer['store_epoch']}"
+    if answer["hold"]:
+        lines = [f"{one['witness']}: {one['reason']}" for one in answer["alarms"]]
+        alarms = "\n".join(lines or [answer["hold"]])
+        return f"{epoch}, HELD: nothing is started, stopped or accepted\n{alarms}\n{WAY_OUT}"
+    if answer["unsettled"]:
+        return f"{epoch}, waits for {' '.join(answer['unsettled'])} to enter it"
+    return epoch
 
 
 def _stale(answer: dict[str, Any]) -> str:

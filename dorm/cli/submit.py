@@ -6,6 +6,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from dorm.api.client import Refused
 from dorm.cli.session import Session, talks_to_masters
 from dorm.spec import SpecFaults
 from dorm.spec.document import DOCUMENT_BYTES_MAX, load_yaml
@@ -46,11 +47,14 @@ def submit(session: Session, file: BinaryIO, key: str | None, changes: tuple[str
         raise click.UsageError(f"--set {wrong}: must be FIELD=VALUE")
     text = file.read(DOCUMENT_BYTES_MAX + 1)  # one more than is accepted: FILE may have no end
     key = f"cli-{uuid.uuid4().hex}" if key is None else key
-    if changes:
-        plain = json.dumps(_changed(text, changes))
-        receipt = session.client.submit(plain, key=key, is_json=True)
-    else:
-        receipt = session.client.submit(text, key=key)
+    body = json.dumps(_changed(text, changes)) if changes else text
+    try:
+        receipt = session.client.submit(body, key=key, is_json=bool(changes))
+    except Refused as error:
+        if not error.unknown:
+            raise
+        again = f"{error}\nTo try again without a second application: add --key {key}"
+        raise Refused(again, unknown=True) from error
     if session.out.as_json:
         session.out.json(receipt)
         return

@@ -136,7 +136,13 @@ class DockerEngine:
 
         def act(client: APIClient) -> dict[str, str]:
             about = client.info()
-            return {"docker": str(about["ServerVersion"]), "storage": str(about["Driver"])}
+            return {
+                "docker": str(about["ServerVersion"]),
+                "storage": str(about["Driver"]),
+                "live-restore": "on" if about.get("LiveRestoreEnabled") else "off",
+                "cgroup": str(about.get("CgroupVersion", "1")),
+                "cgroup-driver": str(about.get("CgroupDriver", "")),
+            }
 
         return await self._calls.call(act)
 

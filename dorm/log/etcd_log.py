@@ -8,7 +8,7 @@ from dorm.keys import Keys
 from dorm.log.producer import AlreadyThere, OnceKey, Producer
 from dorm.log.reader import Reader
 from dorm.log.segments import Segments
-from dorm.ports.etcd import Etcd
+from dorm.ports.etcd import Delete, Etcd, Put
 from events.apps import AppSubmitted
 from events.catalog import Event
 from events.codec import digest, from_json, to_json
@@ -33,21 +33,31 @@ class EtcdLog:
 
     def __init__(self, etcd: Etcd, keys: Keys, *, producer: str) -> None:
         """Take the name of this process as a writer; it must be new at each start."""
-        self.segments = Segments(etcd, keys)
-        self._keys = keys
-        self._producer = Producer(etcd, keys, self.segments, name=producer)
-        self._reader = Reader(etcd, keys, self.segments)
+        self._etcd, self._keys, self._name = etcd, keys, producer
+        self._mark_revision = 0
+        self._open(producer)
+
+    def enter(self, epoch: int, mark_revision: int) -> None:
+        """See `events.log.EventLog`."""
+        if mark_revision != self._mark_revision:
+            self._mark_revision = mark_revision
+            self._open(f"{self._name}.s{epoch}")
 
     async def bootstrap(self) -> None:
         """Make the first segment in an empty store; anyone may, at any time."""
         await self.segments.current()
 
     async def append(
-        self, events: Sequence[Event], *, stamp: Stamp, fence: int | None = None
+        self,
+        events: Sequence[Event],
+        *,
+        stamp: Stamp,
+        fence: int | None = None,
+        beside: Sequence[Put | Delete] = (),
     ) -> int:
-        """See `events.log.EventLog`."""
+        """See `events.log.EventLog`; `beside` is what the same transaction does besides."""
         check_batch(events)
-        revision = await self._producer.write(events, stamp=stamp, fence=fence)
+        revision = await self._producer.write(events, stamp=stamp, fence=fence, beside=beside)
         assert isinstance(revision, int), "without a once-key a batch is written or raises"
         return revision
 
@@ -75,3 +85,15 @@ class EtcdLog:
     async def seal(self, number: int, *, previous: str) -> SegmentSealed:
         """Return the seal of a closed segment; `previous` is the sha256 of the seal before it."""
         return await self._reader.seal(number, previous=previous)
+
+    def _open(self, producer: str) -> None:
+        """Begin with nothing remembered of what is stored."""
+        self.segments = Segments(self._etcd, self._keys)
+        self._reader = Reader(self._etcd, self._keys, self.segments)
+        self._producer = Producer(
+            self._etcd,
+            self._keys,
+            self.segments,
+            name=producer,
+            mark_revision=self._mark_revision,
+        )

@@ -17,10 +17,10 @@ from dorm.failpoints import point
 from dorm.keys import Keys
 from dorm.log.fence import check_fence, fence_compares
 from dorm.log.segments import CurrentSegment, Segments, current_segment
-from dorm.ports.etcd import Compare, Etcd, Get, KeyValue, Put, TxnResult
+from dorm.ports.etcd import Compare, Delete, Etcd, Get, KeyValue, Put, TxnResult
 from events.catalog import Event
 from events.codec import digest, encode
-from events.errors import Corrupt, Fenced, Rejected, Unavailable
+from events.errors import Corrupt, Fenced, Regressed, Rejected, Unavailable
 from events.log import event_id
 from events.recorded import Recorded, Stamp
 
@@ -49,15 +49,27 @@ class _Batch:
     last_hash: str
     fence: int | None
     once: OnceKey | None
+    beside: tuple[Put | Delete, ...] = ()
 
 
 class Producer:
     """One process as a writer of the log. Its name must never have been used before."""
 
-    def __init__(self, etcd: Etcd, keys: Keys, segments: Segments, *, name: str) -> None:
+    def __init__(
+        self, etcd: Etcd, keys: Keys, segments: Segments, *, name: str, mark_revision: int = 0
+    ) -> None:
+        """Write under `name`; only while the store's mark stands at this revision, if one is given.
+
+        So no fact of one epoch of the store, however late it lands, gets into another.
+        """
         self._etcd, self._keys, self._segments, self._name = etcd, keys, segments, name
         self._cursor = keys.producer(name)
-        self._when_refused = Get(self._cursor), Get(keys.leader), Get(keys.segment_now)
+        self._mark_revision = mark_revision
+        self._epoch = (Compare(keys.store, "mod", mark_revision),) if mark_revision else ()
+        self._when_refused = (
+            *(Get(self._cursor), Get(keys.leader), Get(keys.segment_now)),
+            Get(keys.store),
+        )
         self._turn = asyncio.Lock()
         self._segment: CurrentSegment | None = None
         self._written = 0
@@ -72,17 +84,27 @@ class Producer:
         stamp: Stamp,
         fence: int | None = None,
         once: OnceKey | None = None,
+        beside: Sequence[Put | Delete] = (),
     ) -> int | AlreadyThere:
         """Write one batch and return its revision. A batch that is still open comes first.
 
+        Args:
+            events: Of the batch.
+            stamp: Who, when and why.
+            fence: The leader's epoch, for a write of the leader.
+            once: A key that must not be there yet.
+            beside: What else the same transaction does.
+
         Raises:
             Fenced: Another master leads.
+            Regressed: The store is in another epoch, or has lost what was written before.
             Rejected: etcd refuses such a batch.
             Unavailable: Unknown; `settle`, or the next write, finds out.
         """
         async with self._turn:
             self._settled_at = await self._close_open() or self._settled_at
-            self._open = self._batch(events, stamp, fence, once)
+            batch = self._batch(events, stamp, fence, once)
+            self._open = attrs.evolve(batch, beside=tuple(beside))
             return await self._finish(self._open)
 
     async def settle(self) -> int | None:
@@ -147,6 +169,7 @@ class Producer:
             (
                 Compare(keys.segment_now, "mod", segment.guard),
                 Compare(self._cursor, "version", batch.number - 1),
+                *self._epoch,
                 *fence_compares(keys, batch.fence),
                 *(Compare(one.key, "create", 0) for one in once),
                 *(Compare(key, "create", 0) for key, _ in events),
@@ -155,6 +178,7 @@ class Producer:
                 *(Put(key, raw) for key, raw in events),
                 Put(self._cursor, batch.last_hash.encode()),
                 *(Put(one.key, one.value) for one in once),
+                *batch.beside,
             ),
             (*self._when_refused, *(Get(one.key) for one in once)),
         )
@@ -164,15 +188,17 @@ class Producer:
 
         The order matters: an earlier try may have been written before the guard moved.
         """
-        cursor, leader, now, *once = result.gets
+        cursor, leader, now, mark, *once = result.gets
         version = cursor.version if cursor else 0
         if cursor and version == batch.number and cursor.value == batch.last_hash.encode():
             return cursor.mod_revision
         if version != batch.number - 1:
-            raise Corrupt(
+            raise Regressed(
                 f"the cursor of producer {self._name} stands at {version}, not at "
                 f"{batch.number - 1}: another process has its name, or the store lost writes"
             )
+        if self._mark_revision and (not mark or mark.mod_revision != self._mark_revision):
+            raise Regressed("the store is in another epoch than what was to be written")
         check_fence(leader, batch.fence)
         if once and once[0]:
             return AlreadyThere(item=once[0])

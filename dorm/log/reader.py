@@ -14,7 +14,7 @@ from dorm.log.stored import recorded_event
 from dorm.ports.etcd import Etcd, KeyValue
 from events.codec import segment_digest
 from events.control import SegmentSealed
-from events.errors import Corrupt
+from events.errors import Regressed
 from events.log import Page
 from events.recorded import Recorded
 
@@ -35,7 +35,7 @@ class Reader:
         """
         current = await self._segments.current()
         if after > current.revision:
-            raise Corrupt(
+            raise Regressed(
                 f"etcd stands at revision {current.revision}, but {after} was read before: "
                 "it was restored from a backup, or is another cluster"
             )

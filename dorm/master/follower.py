@@ -23,6 +23,8 @@ class Follower:
     Attributes:
         state: Replaced as a whole, never changed.
         events_read: How many events were folded since the start of this process.
+        paused: Whether what comes is of another history than what was folded.
+        last: The newest event that was folded; None before the first.
     """
 
     def __init__(
@@ -30,27 +32,38 @@ class Follower:
     ) -> None:
         self.state = start or ClusterState()
         self.events_read = 0
+        self.last: Recorded | None = None
+        self.paused: Callable[[], bool] = lambda: False
         self._batches, self._clock = batches, clock
         self._moved = asyncio.Condition()
         self._wake_ups: set[asyncio.Event] = set()
         self._read_at: float | None = None
 
     async def run(self) -> None:
-        """Fold for ever.
+        """Fold until paused. Called again, it reads on from where it stands.
 
         Raises:
             Corrupt: The log does not decode or fold. The process must stop.
+            Missed: The state has a hole: begin anew.
+            Regressed: The store stands before what was read. Call again once it does not.
         """
         async for batch in self._batches(self.state.revision):
+            if self.paused():
+                return
             self._read_at = self._clock.monotonic()
             if not batch:
                 continue
             self.state = fold(batch, self.state)
             self.events_read += len(batch)
+            self.last = batch[-1]
             async with self._moved:
                 self._moved.notify_all()
             for event in self._wake_ups:
                 event.set()
+
+    def begin_anew(self, state: ClusterState) -> None:
+        """Forget what was read: the store holds another history. Only while `run` does not run."""
+        self.state, self.last, self._read_at = state, None, None
 
     def wake(self, event: asyncio.Event) -> None:
         """Set `event` whenever the state moves."""

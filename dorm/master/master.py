@@ -1,7 +1,7 @@
 """The master: a follower always, a leader at times."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import structlog
@@ -14,8 +14,10 @@ from dorm.log import snapshots
 from dorm.log.etcd_log import EtcdLog
 from dorm.log.leadership import Leadership
 from dorm.log.tailer import Tailer
+from dorm.master.company import Company, MasterCard
 from dorm.master.follower import Follower
 from dorm.master.gauges import Gauges
+from dorm.master.holding import Holding, NewEpoch
 from dorm.master.metrics import Metrics
 from dorm.master.planning import Planning
 from dorm.master.presence import Presence
@@ -27,15 +29,21 @@ from dorm.master.upkeep import Upkeep
 from dorm.planner.port import Planner
 from dorm.ports import Clock, Etcd, Randomness
 from dorm.status import NodeStatus
+from dorm.store import Alarm, StoreMark
+from dorm.version import dorm_version
+from events.catalog import Event
 from events.codec import from_json
-from events.errors import Corrupt, Fenced, Unavailable
+from events.errors import Corrupt, Fenced, Missed, Regressed, Unavailable
+from events.log import EventLog
+from events.recorded import Stamp
 from events.state import ClusterState
+from events.upcasts import readable_kinds
 
 _log = structlog.get_logger()
 
 TICK_S: Final = 1.0  # leases and waits are looked at this often, besides every move of the log
 UPKEEP_S: Final = 5.0
-SILENCE_S_MAX: Final = 10.0  # a follower that has not heard from etcd for longer is stale
+SILENCE_S_MAX: Final = 6.0  # a follower that has not heard from etcd for longer is stale
 
 
 class Master:
@@ -45,7 +53,7 @@ class Master:
         metrics: Of this master, for `GET /metrics`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the ports, each by its name
         self,
         config: MasterConfig,
         *,
@@ -54,7 +62,9 @@ class Master:
         planner: Planner,
         clock: Clock,
         randomness: Randomness,
+        other_logs: Sequence[EventLog] = (),
     ) -> None:
+        """Take the ports; `other_logs` are those of this process that follow its epoch too."""
         self.metrics = Metrics()
         self.metrics.add(Gauges(self))
         self._config, self._etcd, self._event_log = config, etcd, log
@@ -63,6 +73,7 @@ class Master:
         self._keys = Keys(config.cluster.cluster)
         tailer = Tailer(etcd, self._keys, log=log, clock=clock, randomness=randomness)
         self._follower = Follower(tailer.batches, clock=clock)
+        self._verified = lambda: tailer.verified
         self._leadership = Leadership(
             etcd,
             self._keys,
@@ -71,6 +82,22 @@ class Master:
             clock=clock,
             randomness=randomness,
         )
+        self._holding = Holding(
+            etcd,
+            self._keys,
+            name=config.name,
+            clock=clock,
+            randomness=randomness,
+            proof=self._last_read,
+        )
+        self._company = Company(
+            etcd,
+            self._keys,
+            card=MasterCard(name=config.name, version=dorm_version(), kinds=readable_kinds()),
+            clock=clock,
+            randomness=randomness,
+        )
+        self._logs = (log, *other_logs)
         self._statuses: Mapping[str, NodeStatus] = {}
         self._promises = Promises(clock)
         self._registry = Registry(
@@ -105,6 +132,26 @@ class Master:
         """Return for how long the log has given no sign of life; None before the first."""
         return self._follower.silence_s()
 
+    def hold(self) -> str:
+        """Return why this master holds, see `dorm.master.holding`; empty when it does not."""
+        return self._holding.reason
+
+    def alarms(self) -> tuple[Alarm, ...]:
+        """Return what witnesses say against the store."""
+        return self._holding.alarms
+
+    def store_epoch(self) -> int:
+        """Return the epoch of the store as found; 0 before the first look."""
+        return self._holding.known.epoch
+
+    def check(self, events: Sequence[Event]) -> None:
+        """Let events pass that every living master can read, see `dorm.master.company`."""
+        self._company.check(events)
+
+    async def begin_epoch(self, *, after: int, stamp: Stamp) -> StoreMark:
+        """Begin the next epoch of the store, see `dorm.log.epochs.begin_epoch`."""
+        return await self._holding.begin_epoch(after=after, stamp=stamp)
+
     def events_read(self) -> int:
         """Return how many events were folded since the start; a snapshot saves the rest."""
         return self._follower.events_read
@@ -128,11 +175,19 @@ class Master:
         Raises:
             ExceptionGroup: Of `Corrupt`: the log does not fold. The process must stop.
         """
-        await self._start_from_snapshot()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._follower.run(), name="follow")
-            tasks.create_task(self._read_statuses(), name="statuses")
-            tasks.create_task(self._lead_in_turn(), name="lead")
+        while True:  # One turn for each epoch of the store.
+            await self._start_from_snapshot()
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(self._follow(), name="follow")
+                    tasks.create_task(self._read_statuses(), name="statuses")
+                    tasks.create_task(self._lead_in_turn(), name="lead")
+                    tasks.create_task(self._holding.run(), name="hold")
+                    tasks.create_task(self._company.run(), name="company")
+            except* (NewEpoch, Missed) as group:
+                reasons = [str(error) or type(error).__name__ for error in group.exceptions]
+                _log.warning("master.begins_anew", reasons=reasons)
+            await self._leadership.resign()
 
     async def resign(self) -> None:
         """Hand over at once, for a clean stop."""
@@ -142,26 +197,41 @@ class Master:
         backoff = Backoff(self._clock, self._randomness)
         while True:  # Ends when etcd answers; a master without etcd has nothing to do.
             try:
+                await self._holding.begin()
+                for log in self._logs:
+                    log.enter(self._holding.known.epoch, self._holding.mark_revision)
                 await self._event_log.bootstrap()
                 snapshot = await snapshots.load(self._etcd, self._keys)
             except Unavailable as error:
                 await self._pause("master.start_delayed", error, backoff)
                 continue
-            if snapshot is not None:
-                self._follower.state = snapshot
-                point("master.snapshot.loaded")
+            self._follower.begin_anew(snapshot or ClusterState())
+            point("master.snapshot.loaded")
             return
+
+    async def _follow(self) -> None:
+        """Follow the log; stay where it was left while the store stands before that."""
+        self._follower.paused = lambda: bool(self._holding.reason)
+        while True:  # Follows until it is cancelled.
+            try:
+                await self._follower.run()
+            except Regressed as error:
+                self._holding.suspect(str(error), sure=False)
+            await self._holding.until_free()
 
     async def _lead_in_turn(self) -> None:
         await self._registry.enter()
         backoff = Backoff(self._clock, self._randomness)
         while True:  # Leads until it is cancelled.
+            await self._holding.until_free()
             try:
                 epoch = await self._leadership.campaign()
                 backoff.reset()
                 await self._lead(epoch)
             except Fenced as error:
                 _log.warning("leader.fenced", error=str(error))
+            except Regressed as error:
+                self._holding.suspect(str(error), sure=True)
             except Unavailable as error:
                 await self._pause("leader.backing_off", error, backoff)
             # Whatever ended the term: an office that is not let go of is never campaigned for.
@@ -179,6 +249,7 @@ class Master:
             term=term,
             segment_events_max=self._config.segment_events_max,
             snapshot_every=self._config.snapshot_every,
+            verified=self._verified,
         )
         self._follower.wake(moved)
         keeper = asyncio.create_task(self._leadership.keep(), name="keep lease")
@@ -193,7 +264,7 @@ class Master:
     async def _work(self, term: Term, upkeep: Upkeep, moved: asyncio.Event) -> None:
         backoff = Backoff(self._clock, self._randomness)
         begun, upkeep_at = False, self._clock.monotonic() + UPKEEP_S
-        while self._leadership.still_mine():
+        while self._in_office():
             moved.clear()
             try:
                 if not begun:
@@ -229,7 +300,20 @@ class Master:
             ),
             publisher=Publisher(self._etcd, self._keys, epoch=epoch),
             clock=self._clock,
-            in_office=self._leadership.still_mine,
+            in_office=self._in_office,
+            check=self._company.check,
+        )
+
+    def _in_office(self) -> bool:
+        """Return whether this master may decide."""
+        self._holding.saw(self._follower.state.revision)
+        return self._leadership.still_mine() and not self._holding.reason
+
+    def _last_read(self) -> tuple[str, int] | None:
+        """Return the key and revision of an event that the log surely has."""
+        last = self._follower.last
+        return (
+            None if last is None else (self._keys.event(last.segment, last.event_id), last.revision)
         )
 
     async def _read_statuses(self) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import attrs
@@ -10,8 +10,9 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dorm import etcd, failpoints
+from dorm import doctor, etcd, failpoints
 from dorm.api.agent_logs import HttpAgentLogs
+from dorm.api.checkup import Checkup
 from dorm.api.failsafe import answering
 from dorm.api.logs import LogReader
 from dorm.api.routes import build
@@ -23,6 +24,7 @@ from dorm.log.etcd_log import EtcdLog
 from dorm.master.master import Master
 from dorm.master.metrics import CONTENT_TYPE, Metrics
 from dorm.planner.supervisor import ChildPlanner
+from dorm.ports import Etcd
 from dorm.serving import listen, run_beside
 from events.errors import Corrupt
 
@@ -56,6 +58,7 @@ async def _run(config: MasterConfig) -> int:
     def log_of(part: str) -> EtcdLog:
         return EtcdLog(client, keys, producer=f"{config.name}.{part}.{incarnation}")
 
+    api_log = log_of("api")
     planner = ChildPlanner(config.planner, clock=clock, randomness=randomness)
     master = Master(
         config,
@@ -64,15 +67,23 @@ async def _run(config: MasterConfig) -> int:
         planner=planner,
         clock=clock,
         randomness=randomness,
+        other_logs=(api_log,),
     )
-    api_log, agents = log_of("api"), HttpAgentLogs()
+    agents = HttpAgentLogs()
+    checkup = Checkup(master, etcd=client, endpoints=config.cluster.etcd, clock=clock)
     service = Service(
-        name=config.name, log=api_log, clock=clock, randomness=randomness, view=master
+        name=config.name,
+        log=api_log,
+        clock=clock,
+        randomness=randomness,
+        view=master,
+        findings=checkup.findings,
     )
     app = build(service, LogReader(master, log=api_log, agents=agents, clock=clock))
     app.add_route("/v1/failsafe", answering(config.name, master.promise), methods=["POST"])
     app.add_route("/metrics", scraped(master.metrics), methods=["GET"])
     exit_code = EXIT_OK
+    await warn_of_etcd(client, config.cluster.etcd)
     try:
         await run_beside(master.run(), app, listener)
     except* Corrupt as group:
@@ -84,6 +95,13 @@ async def _run(config: MasterConfig) -> int:
         await agents.close()
         await client.close()
     return exit_code
+
+
+async def warn_of_etcd(client: Etcd, endpoints: Sequence[str]) -> None:
+    """Log what is known to be wrong with etcd; `dorm doctor` shows it again at any time."""
+    for one in doctor.of_etcd(await client.status(), endpoints):
+        if one.level != "ok":
+            _log.warning("etcd.warning", member=one.subject, text=one.text, hint=one.hint)
 
 
 def scraped(metrics: Metrics) -> Callable[[Request], Awaitable[Response]]:

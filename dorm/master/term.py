@@ -43,12 +43,13 @@ class Term:
         publisher: Publisher,
         clock: Clock,
         in_office: Callable[[], bool],
+        check: Callable[[Sequence[Event]], None],
     ) -> None:
         self.epoch = epoch
         self._name, self._event_log = name, log
         self._follower, self._presence, self._publisher = follower, presence, publisher
         self._planning = planning
-        self._clock, self._in_office = clock, in_office
+        self._clock, self._in_office, self._check = clock, in_office, check
         self._waits = Waits(clock)
         self._written = 0
         self._announced = False
@@ -130,6 +131,7 @@ class Term:
             point("term.batch.appended")
 
     async def _write(self, facts: Sequence[Event], cause: str) -> None:
+        self._check(facts)
         stamp = Stamp(at_ms=self._clock.now_ms(), actor=f"master/{self._name}", cause=cause)
         self._written = await self._event_log.append(facts, stamp=stamp, fence=self.epoch)
         kinds = [KIND_OF[type(fact)] for fact in facts]

@@ -1,6 +1,6 @@
 """What the control plane's own events change."""
 
-from events.control import LeaderElected, SegmentSealed
+from events.control import LeaderElected, SegmentSealed, StoreEpochBegan
 from events.draft import Draft, Senseless
 
 
@@ -16,3 +16,12 @@ def segment_sealed(draft: Draft, event: SegmentSealed) -> None:
     if event.segment <= draft.sealed_segment:
         raise Senseless("segment is already sealed")
     draft.seal, draft.sealed_segment = event.sha256, event.segment
+
+
+def store_epoch_began(draft: Draft, event: StoreEpochBegan) -> None:
+    """Take the new epoch: documents carry it from here on, and agents obey them again."""
+    if event.epoch <= draft.store_epoch:
+        raise Senseless("store epoch has begun before")
+    draft.store_epoch = event.epoch
+    told = (name.removeprefix("node/") for name in event.witnesses if name.startswith("node/"))
+    draft.unsettled = dict.fromkeys(sorted({*draft.nodes, *told}), event.epoch)

@@ -30,6 +30,8 @@ def started(draft: Draft, event: GenerationStarted, recorded: Recorded) -> None:
         number=event.generation,
         members=event.members,
         started_revision=recorded.revision,
+        origin=recorded.event_id,
+        epoch=draft.store_epoch,
         input_revision=app.input_revision,
         first_step=app.measured.last_step,
     )

@@ -10,6 +10,7 @@ from events.nodes import (
     NodeLost,
     NodeReported,
     NodeReturned,
+    NodeSettled,
 )
 from events.recorded import Recorded
 from events.state import Exit, Node
@@ -63,6 +64,7 @@ def fenced(draft: Draft, event: NodeFenced) -> None:
     if not node.expelled or node.fenced:
         raise Senseless("node is fenced already" if node.fenced else "node is not expelled")
     draft.nodes[event.node_id] = attrs.evolve(node, fenced=True)
+    draft.unsettled.pop(event.node_id, None)
     _gone(draft, event.node_id, f"node {event.node_id} was lost and is fenced off")
 
 
@@ -71,6 +73,7 @@ def forgotten(draft: Draft, event: NodeForgotten) -> None:
     if not draft.node(event.node_id).lost:
         raise Senseless("node is not lost")
     del draft.nodes[event.node_id]
+    draft.unsettled.pop(event.node_id, None)
     _gone(draft, event.node_id, f"node {event.node_id} was forgotten")
 
 
@@ -95,3 +98,12 @@ def _gone(draft: Draft, node_id: str, why: str) -> None:
             generation = attrs.evolve(generation, exits={**generation.exits, **exits})
             counts = app.failure_counts and not failing
             draft.put(attrs.evolve(app, generation=generation, failure_counts=counts))
+
+
+def settled(draft: Draft, event: NodeSettled) -> None:
+    """Wait for this node no more."""
+    if event.epoch != draft.store_epoch:
+        raise Senseless("settled in another store epoch")
+    if event.node_id not in draft.unsettled:
+        raise Senseless("node is settled already")
+    del draft.unsettled[event.node_id]

@@ -140,6 +140,8 @@ class FakeDocker:
                 generation=int(generation[1:]),
                 rank=int(rank[1:]),
                 revision=int(launch.labels["dorm.revision"]),
+                epoch=int(launch.labels["dorm.epoch"]),
+                origin=launch.labels["dorm.origin"],
                 state="created",
             ),
         )

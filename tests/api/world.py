@@ -1,7 +1,7 @@
 """A master's API over an in-memory log: everything real but the network and the clock."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -11,11 +11,14 @@ from starlette.applications import Starlette
 from dorm.api.logs import LogReader
 from dorm.api.routes import build
 from dorm.api.service import Service
+from dorm.doctor import Finding
 from dorm.status import NodeStatus
+from dorm.store import Alarm, StoreMark
 from events.catalog import Event
-from events.errors import NotFound, Unavailable
+from events.errors import Conflict, NotFound, Unavailable
 from events.fold import fold
 from events.log import MemoryLog
+from events.recorded import Stamp
 from events.state import ClusterState
 from tests.builders import BY_TEST, a_node
 
@@ -28,6 +31,10 @@ class StandInView:
         self._log = log
         self.told: dict[str, NodeStatus] = {}
         self.behind = False
+        self.stale = False
+        self.held = ""
+        self.old_master = ""
+        self.begun: list[int] = []
 
     def state(self) -> ClusterState:
         """See `View`."""
@@ -48,7 +55,35 @@ class StandInView:
 
     def healthy(self) -> bool:
         """See `View`."""
-        return not self.behind
+        return not self.stale
+
+    def silence_s(self) -> float | None:
+        """See `View`."""
+        return 42.0 if self.stale else 0.2
+
+    def hold(self) -> str:
+        """See `View`."""
+        return self.held
+
+    def alarms(self) -> tuple[Alarm, ...]:
+        """See `View`."""
+        return ()
+
+    def store_epoch(self) -> int:
+        """See `View`."""
+        return 1 + len(self.begun)
+
+    def check(self, events: Sequence[Event]) -> None:
+        """See `View`."""
+        if self.old_master:
+            raise Unavailable(f"held back: {len(events)} cannot be read by {self.old_master}")
+
+    async def begin_epoch(self, *, after: int, stamp: Stamp) -> StoreMark:
+        """See `View`."""
+        if after != self.store_epoch():
+            raise Conflict("is not the epoch of the store", field="after", value=str(after))
+        self.begun.append(after)
+        return StoreMark(epoch=after + 1, store_id="x", since_revision=0, at_ms=0, by=stamp.actor)
 
 
 class StandInClock:
@@ -112,13 +147,22 @@ class World:
     def __init__(self, *events: Event, page_size: int = 1000) -> None:
         """Begin with the history that `events` are."""
         self.log = MemoryLog(page_size=page_size)
+        self.found: list[Finding] = []
         self.view, self.agents = StandInView(self.log), StandInAgents()
         clock = StandInClock()
         self.service = Service(
-            name="m1", log=self.log, clock=clock, randomness=Counting(), view=self.view
+            name="m1",
+            log=self.log,
+            clock=clock,
+            randomness=Counting(),
+            view=self.view,
+            findings=self._findings,
         )
         self.logs = LogReader(self.view, log=self.log, agents=self.agents, clock=clock)
         self.happen(*events)
+
+    async def _findings(self) -> Sequence[Finding]:
+        return tuple(self.found)
 
     def happen(self, *events: Event) -> None:
         """Record more events."""

@@ -281,7 +281,7 @@ def test_status_is_the_cluster_at_a_glance(dorm: Dorm, world: World) -> None:
 
 def test_a_stale_master_says_so(dorm: Dorm, world: World) -> None:
     """Old numbers that look new are worse than none."""
-    world.view.behind = True
+    world.view.stale = True
 
     assert "STALE" in good(dorm("status"))
 

@@ -6,6 +6,7 @@ import pytest
 from events.catalog import Event
 from events.errors import Corrupt
 from events.fold import FINISHED_KEPT, apply, fold
+from events.generations import GenerationStarted
 from events.layouts import size
 from events.state import App, ClusterState, Exit
 from tests import builders as b
@@ -253,6 +254,18 @@ def test_the_newest_leader_and_seal_are_known() -> None:
     assert ("m1", 7, "cd", 0) == (state.leader, state.epoch, state.seal, state.sealed_segment)
 
 
+def test_a_generation_is_known_by_the_event_that_started_it_and_a_store_by_its_epoch() -> None:
+    """After a restore the same numbers come again, for other containers."""
+    state = b.state_of(*RUNNING, b.store_epoch_began(2))
+    history = b.history(*RUNNING)
+    (start,) = [one for one in history if isinstance(one.event, GenerationStarted)]
+    generation = state.apps["a"].generation
+
+    assert generation is not None
+    assert (start.event_id, 2) == (generation.origin, state.store_epoch)
+    assert 1 == b.state_of(*RUNNING).store_epoch
+
+
 LIVE = b.container_exited("a", rank=0)
 SENSELESS = [
     ("app id is taken", (b.an_app("a"),), b.an_app("a")),
@@ -309,6 +322,13 @@ SENSELESS = [
     ("unknown app", (), b.app_quarantined("a")),
     ("leader of an older epoch", (b.leader_elected(epoch=2),), b.leader_elected(epoch=1)),
     ("segment is already sealed", (b.segment_sealed(1),), b.segment_sealed(1)),
+    ("settled in another store epoch", (b.a_node("n1"),), b.node_settled("n1", epoch=2)),
+    (
+        "node is settled already",
+        (b.a_node("n1"), b.store_epoch_began(2), b.node_settled("n1", epoch=2)),
+        b.node_settled("n1", epoch=2),
+    ),
+    ("store epoch has begun before", (b.store_epoch_began(2),), b.store_epoch_began(2)),
 ]
 
 

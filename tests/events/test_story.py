@@ -28,6 +28,7 @@ SENTENCES = {
     "node.expelled/1": "node n1 may run nothing any more: its tenure was ended",
     "node.fenced/1": "node n1 is fenced off: nothing runs there",
     "node.forgotten/1": "ann vouched that node n1 is off for good",
+    "node.settled/1": "node n1 has nothing left from before epoch 2",
     "layout.decided/2": "layout decided by drf/1 from revision 41, part 1 of 2 (not the configured "
     "policy: the planner ran out of memory): digits-a-x1y2z gets 1 container on n1 (fair share); "
     "digits-b-k3l4m gets nothing (fair share)",
@@ -45,6 +46,8 @@ SENTENCES = {
     "generation.stopped/1": "digits-a-x1y2z generation 8 is gone",
     "leader.elected/1": "master m1 leads from now on (epoch 17)",
     "segment.sealed/1": "segment 3 sealed with 5000 events",
+    "store.epoch_began/1": "ann vouched for a restored store: its epoch 2 begins, what stood "
+    "behind revision 9100 is lost",
 }
 
 
@@ -119,7 +122,12 @@ def test_the_story_of_a_subject_is_every_event_that_names_it() -> None:
 @given(envelopes())
 def test_every_event_but_a_seal_is_about_something(recorded: Recorded) -> None:
     """An event that no story tells could hide what happened; some are about the cluster."""
-    of_the_cluster = {"segment.sealed/1", "layout.configured/1", "layout.due/1"}
+    of_the_cluster = {
+        "store.epoch_began/1",
+        "segment.sealed/1",
+        "layout.configured/1",
+        "layout.due/1",
+    }
     kind = KIND_OF[type(recorded.event)]
 
     assert subjects(recorded) or kind in of_the_cluster or not recorded.event.changes  # type: ignore[union-attr]

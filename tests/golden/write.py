@@ -120,6 +120,10 @@ EXAMPLES: Final[tuple[Event, ...]] = (
     b.segment_sealed(
         3, sha256="cd" * 32, previous="ab" * 32, count=5000, first_revision=17, last_revision=9000
     ),
+    b.node_settled("n1", epoch=2),
+    b.store_epoch_began(
+        2, found_revision=9_100, lost_revision=9_250, witnesses=("node/n1", "master/m1")
+    ),
 )
 """One event of each present kind, with every field away from its default."""
 

@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from dorm import labels
 from dorm.keys import Keys
 from dorm.ports.etcd import Compare, WatchEvent
 from events import chain
@@ -61,6 +62,7 @@ class Checker:
     ) -> None:
         """Watch what is written to `store`, and nodes with these capacities."""
         store.observers.append(self.written)
+        store.restored.append(self.went_back)
         self._store = store
         self.violations: list[str] = []
         self.story: list[str] = []
@@ -68,13 +70,14 @@ class Checker:
         self.state = ClusterState()
         self._keys, self._capacity, self._now = keys, capacity, now
         self._states: dict[int, ClusterState] = {0: self.state}
+        self._pasts: list[dict[int, ClusterState]] = []  # of histories that a restore undid
         self._hashes: dict[int, str] = {}
         self._believed: dict[str, ClusterState] = {}
         self._projected: tuple[ClusterState | None, Mapping[str, NodeDocument]] = None, {}
         self._trace = hashlib.sha256()
         self._audit = chain.Audit()
         self._running: dict[Key, Container] = {}
-        self._ever_started: set[Key] = set()
+        self._ever_started: set[tuple[Key, str]] = set()
         self._reported_gone: set[Key] = set()
         self._document_revision: defaultdict[str, int] = defaultdict(int)
         self._submits: Counter[str] = Counter()
@@ -119,6 +122,34 @@ class Checker:
             elif key == self._keys.leader or key.startswith(self._keys.nodes):
                 self.tell(f"{change.kind} {key} at {revision}")
 
+    def went_back(self, revision: int) -> None:
+        """See the store restored to a revision: what the log had gained since then never was."""
+        self.tell(f"RESTORED to {revision}")
+        past = [one for one in self.recorded if one.revision <= revision]
+        self.recorded, self.state = [], ClusterState()
+        self._pasts.append(self._states)
+        self._states, self._hashes, self._audit = {0: self.state}, {}, chain.Audit()
+        self._submits, self._ends = Counter(), Counter()
+        self._reported_gone, self._document_revision = set(), defaultdict(int)
+        for recorded in past:
+            self._take(recorded)
+
+    def _take(self, recorded: Recorded) -> None:
+        """Take an event of the past again."""
+        self.recorded.append(recorded)
+        self.state = self._states[recorded.revision] = apply(self.state, recorded)
+        for sentence in self._audit.feed(recorded):
+            self.require(holds=False, sentence=f"I7 {sentence}")
+        match event := recorded.event:
+            case AppSubmitted():
+                self._submits[event.spec.name] += 1
+            case AppCompleted() | AppFailed() | AppCancelled():
+                self._ends[event.app_id] += 1
+            case ContainerExited():
+                self._reported_gone.add((event.app_id, event.generation, event.rank))
+            case _:
+                pass
+
     def _event_written(self, revision: int, change: WatchEvent) -> None:
         item = change.item
         self.require(change.kind == "put", f"{item.key} was deleted from the log")
@@ -159,7 +190,8 @@ class Checker:
                     self.require(done, f"I1 {event.app_id} is called completed but is not")
             case ContainerStarted(app_id=app_id, generation=generation, rank=rank):
                 key = app_id, generation, rank
-                self.require(key in self._ever_started, f"I6 {key} reported started, never ran")
+                started = any(key == one for one, _ in self._ever_started)
+                self.require(started, f"I6 {key} reported started, never ran")
             case ContainerExited(app_id=app_id, generation=generation, rank=rank):
                 key = app_id, generation, rank
                 self.require(key not in self._running, f"I2 {key} reported gone while it runs")
@@ -200,9 +232,10 @@ class Checker:
             f" to {document.revision}",
         )
         self._document_revision[node_id] = document.revision
-        expected = self._expected(document.revision).get(node_id)
+        states = [past.get(document.revision) for past in (self._states, *self._pasts)]
+        expected = [desired.documents(state).get(node_id) for state in states if state]
         self.require(
-            expected == document, f"I5 {node_id}'s document is no fold at {document.revision}"
+            document in expected, f"I5 {node_id}'s document is no fold at {document.revision}"
         )
 
     def _expected(self, revision: int) -> Mapping[str, NodeDocument]:
@@ -218,10 +251,11 @@ class Checker:
         """See a container run."""
         key = container.key
         self.tell(f"start {container.launch.name} on {container.node_id}")
-        self.require(key not in self._ever_started, f"I2 {key} started twice")
+        once = key, container.launch.labels[labels.ORIGIN]
+        self.require(once not in self._ever_started, f"I2 {key} started twice")
         self.require(key not in self._reported_gone, f"I2 {key} started after its end was reported")
         self._alone(container)
-        self._ever_started.add(key)
+        self._ever_started.add(once)
         self._running[key] = container
         used = total_of(
             other.launch.demand
@@ -285,6 +319,8 @@ class Checker:
             return  # States do not change; the master has read nothing since the last look.
         self._believed[master] = state
         revision = state.revision
+        if any(past.get(revision) == state for past in self._pasts):
+            return  # It has not found out yet, or holds.
         known = self._states.get(revision)
         self.require(known is not None, f"I6 {master} is at revision {revision}, which is no event")
         if known is None:

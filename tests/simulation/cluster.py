@@ -176,6 +176,10 @@ class Cluster:
         """Send a user on errands."""
         self._user(name, lambda user: user.run(errands))
 
+    def cancel(self, app_id: str) -> None:
+        """Let somebody ask for the end of an application."""
+        self._user(f"cancel-{app_id}", lambda user: user.cancel(app_id))
+
     def _user(self, name: str, program: Callable[[User], Coroutine[Any, Any, None]]) -> None:
         process = self._process(name)
         etcd, clock, randomness = self._ports(process)

@@ -40,6 +40,15 @@ class _LeaseHeld:
     keys: dict[str, None] = attrs.field(factory=dict)
 
 
+@attrs.frozen(kw_only=True)
+class Backup:
+    """What a backup holds. `leases` has the time to live of each, in seconds."""
+
+    revision: int
+    items: dict[str, KeyValue]
+    leases: dict[int, float]
+
+
 class EtcdStore:
     """The data of one etcd cluster.
 
@@ -48,6 +57,7 @@ class EtcdStore:
         full: No space is left (`NOSPACE`): what could write a key, or a lease, is refused.
         bells: Of those who watch.
         observers: Called with revision, guards and changes of each write, at the very moment.
+        restored: Called with the revision that a restore went back to.
         refused: How often a guard did not hold, by key.
     """
 
@@ -59,6 +69,7 @@ class EtcdStore:
         self.bells = Bells()
         self.members = Members(elected=self._renew_leases, changed=self.bells.ring_all)
         self.observers: list[Observer] = []
+        self.restored: list[Callable[[int], None]] = []
         self.refused: Counter[str] = Counter()
         self._items: dict[str, KeyValue] = {}
         self._keys: list[str] = []
@@ -232,6 +243,30 @@ class EtcdStore:
 
         loop = asyncio.get_running_loop()
         loop.call_at(max(lease.expires, loop.time() + 0.5), expire)
+
+    # Backups
+
+    def snapshot(self) -> "Backup":
+        """Return a backup: keys, leases and revision, without history."""
+        return Backup(
+            revision=self.revision,
+            items=dict(self._items),
+            leases={lease_id: one.ttl_s for lease_id, one in self._leases.items()},
+        )
+
+    def restore(self, backup: "Backup") -> None:
+        """Go back to a backup. Leases get their full time; streams stay open and silent."""
+        self.revision = self.compacted = backup.revision
+        self._items, self._keys = dict(backup.items), sorted(backup.items)
+        self._history.clear()
+        self._leases = {}
+        for lease_id, ttl_s in backup.leases.items():
+            held = _LeaseHeld(ttl_s=ttl_s, expires=_now() + ttl_s)
+            held.keys = {key: None for key, item in self._items.items() if item.lease == lease_id}
+            self._leases[lease_id] = held
+            self._expire_at(lease_id, held)
+        for observer in self.restored:
+            observer(backup.revision)
 
     # History
 

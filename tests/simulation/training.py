@@ -61,6 +61,7 @@ class Rank:
     """One container's part in a training.
 
     Attributes:
+        origin: Of its generation: numbers come again when the store is restored.
         fresh: It was told to begin from nothing, whatever is saved.
         die: Ends the container with an exit code.
         tell: Writes a step into its progress file.
@@ -76,6 +77,7 @@ class Rank:
     die: Callable[[int], None]
     tell: Callable[[int], None]
     save: Callable[[int], None]
+    origin: str = ""
     running: bool = True
     signalled: bool = False
     frozen: bool = False
@@ -87,6 +89,11 @@ class Rank:
             self.dies_of = exit_code
         elif self.running:
             self.die(exit_code)
+
+    @property
+    def run(self) -> tuple[str, int, str]:
+        """Return which training it takes part in."""
+        return self.app_id, self.generation, self.origin
 
 
 class Trainings:
@@ -102,38 +109,37 @@ class Trainings:
         self.saved: dict[str, int] = {}
         self.crashing = True
         self.random, self.witness = random, witness
-        self._runs: dict[tuple[str, int], _Run] = {}
+        self._runs: dict[tuple[str, int, str], _Run] = {}
 
     def started(self, rank: Rank) -> None:
         """A container began to run."""
-        key = rank.app_id, rank.generation
-        if key not in self._runs:
-            self._runs[key] = _Run(self, rank)
-        self._runs[key].join(rank)
+        if rank.run not in self._runs:
+            self._runs[rank.run] = _Run(self, rank)
+        self._runs[rank.run].join(rank)
 
     def signalled(self, rank: Rank) -> None:
         """A container got a polite signal."""
-        self._runs[rank.app_id, rank.generation].signalled(rank)
+        self._runs[rank.run].signalled(rank)
 
     def frozen(self, rank: Rank) -> None:
         """A container stands still, and the training with it."""
         rank.frozen = True
-        self._runs[rank.app_id, rank.generation].stand()
+        self._runs[rank.run].stand()
 
     def thawed(self, rank: Rank) -> None:
         """A container runs on; what should have ended it meanwhile ends it now."""
         rank.frozen = False
         if rank.dies_of is not None:
             rank.end(rank.dies_of)
-        self._runs[rank.app_id, rank.generation].go_on()
+        self._runs[rank.run].go_on()
 
     def ended(self, rank: Rank, exit_code: int) -> None:
         """A container ended."""
-        self._runs[rank.app_id, rank.generation].left(rank, exit_code)
+        self._runs[rank.run].left(rank, exit_code)
 
-    def step(self, app_id: str, generation: int) -> int:
+    def step(self, app_id: str, generation: int, origin: str = "") -> int:
         """Return how far a generation is."""
-        run = self._runs.get((app_id, generation))
+        run = self._runs.get((app_id, generation, origin))
         return run.step if run else 0
 
 

@@ -123,11 +123,15 @@ class User:
                 await self._append(AppChanged(app_id=app_id, scale=Scale(min=1, max=3)))
             if errand.cancel_after_s is not None:
                 await self._clock.sleep(errand.cancel_after_s)
-                await self._append(AppCancelRequested(app_id=app_id))
+                await self.cancel(app_id)
 
     async def configure(self, rules: LayoutRules) -> None:
         """Set the rules of layouts. Returns when that is acknowledged."""
         await self._append(LayoutConfigured(rules=rules))
+
+    async def cancel(self, app_id: str) -> None:
+        """Ask for an application's end. Returns when that is acknowledged."""
+        await self._append(AppCancelRequested(app_id=app_id))
 
     async def _submit(self, errand: Errand) -> str:
         spec, key = errand.spec(), f"{self._name}-{errand.name}"
