@@ -28,6 +28,10 @@ class Conflict(Rejected):
     """The request contradicts one that was accepted before, such as a reused idempotency key."""
 
 
+class Full(Rejected):
+    """The store is too full for such a request now; the same one may pass when there is room."""
+
+
 class NotFound(Rejected):
     """The request names an application or a node that Dorm does not know."""
 
@@ -55,6 +59,23 @@ class Compacted(DormError):
         """Remember where the history that can be watched begins."""
         self.revision = revision
         super().__init__(f"the history before revision {revision} is compacted")
+
+
+class Archived(DormError):
+    """What was asked for is not in the log any more: read the archive, or begin behind it.
+
+    Attributes:
+        segment: The first segment that the log still has.
+        revision: The log still has everything behind it.
+    """
+
+    def __init__(self, segment: int, revision: int) -> None:
+        """Remember where the log begins now."""
+        self.segment, self.revision = segment, revision
+        super().__init__(
+            f"the log begins with segment {segment}, behind revision {revision}: what was before "
+            "is in the archive"
+        )
 
 
 class Corrupt(DormError):

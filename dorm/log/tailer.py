@@ -39,6 +39,7 @@ class Tailer:
         An empty batch is a sign of life: there is nothing new, and etcd answers.
 
         Raises:
+            Archived: The log begins behind the position: go on from a snapshot.
             Corrupt: What is stored is no event, or etcd went back behind what was read.
         """
         position = after
