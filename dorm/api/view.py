@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+from dorm.space.levels import Space
 from dorm.status import NodeStatus
 from events.state import ClusterState
 
@@ -20,6 +21,10 @@ class View(Protocol):
 
     def is_leader(self) -> bool:
         """Return whether this master is in office."""
+        ...
+
+    def space(self) -> Space:
+        """Return how full etcd was a moment ago."""
         ...
 
     async def wait_for(self, revision: int) -> None:

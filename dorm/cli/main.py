@@ -5,6 +5,8 @@ from typing import Final
 
 import click
 
+import dorm.cli.admin_space  # noqa: F401 - adds its command to `admin`
+from dorm.cli.admin import admin
 from dorm.cli.apps import cancel, change, ps, retry, show, why
 from dorm.cli.daemons import agent, master
 from dorm.cli.dev import dev
@@ -21,7 +23,7 @@ from dorm.cli.version import show_version, version
 COMMANDS: Final = (
     *(submit, ps, show, why, logs, change, cancel, retry),
     *(nodes, forget, status, events, policy),
-    *(simulate, dev, master, agent, version),
+    *(simulate, dev, master, agent, admin, version),
 )
 
 

@@ -1,12 +1,19 @@
 """`dorm status`."""
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from dorm.cli.output import pairs
 from dorm.cli.session import Session, talks_to_masters
 from events.text import memory
+
+_MEANINGS: Final = {
+    "filling": "the masters archive and compact harder",
+    "no_submits": "NO NEW APPLICATIONS are accepted",
+    "only_endings": "ONLY CANCELS AND REPORTS are accepted",
+    "full": "NOTHING IS ACCEPTED until an operator runs dorm admin reclaim",
+}
 
 
 @click.command()
@@ -29,6 +36,7 @@ def status(session: Session) -> None:
             [
                 ("Master", f"{answer['master']}, led by {leads}"),
                 ("Log", f"revision {answer['revision']}{_stale(answer)}"),
+                ("Store", _store(answer["space"])),
                 ("State", answer["state_hash"][:16]),
                 ("Nodes", f"{nodes['ready']} ready, {nodes['lost']} lost"),
                 ("Cpus", f"{used['cpu_milli'] / 1000:g} of {total['cpu_milli'] / 1000:g} used"),
@@ -45,6 +53,11 @@ def status(session: Session) -> None:
 
 def _stale(answer: dict[str, Any]) -> str:
     return "" if answer["healthy"] else ", STALE: this master does not hear from etcd"
+
+
+def _store(space: dict[str, Any]) -> str:
+    meaning = _MEANINGS.get(space["level"], "")
+    return f"{space['text']}{meaning and f': {meaning}'}"
 
 
 def _apps(apps: dict[str, int]) -> str:

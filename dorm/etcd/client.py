@@ -27,7 +27,9 @@ from events.errors import Unavailable
 
 RANGE_TRY_S: Final = 3.0  # a page of a thousand keys takes longer than one transaction
 COMPACTED: Final = "has been compacted"
-NO_SPACE_ALARM: Final = "alarm:NOSPACE"  # in the words of Status (etcdserver/api/v3rpc/maintenance.go)
+NO_SPACE_ALARM: Final = (
+    "alarm:NOSPACE"  # in the words of Status (etcdserver/api/v3rpc/maintenance.go)
+)
 
 
 def connect(

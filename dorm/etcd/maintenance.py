@@ -37,9 +37,14 @@ class Alarm:
     kind: int
 
     @property
+    def is_no_space(self) -> bool:
+        """Return whether it says that the store is full."""
+        return bool(self.kind == etcdrpc.NOSPACE)
+
+    @property
     def name(self) -> str:
         """Return what etcd calls it."""
-        return {etcdrpc.NOSPACE: "NOSPACE"}.get(self.kind, f"alarm {self.kind}")
+        return "NOSPACE" if self.is_no_space else f"alarm {self.kind}"
 
 
 class Maintenance:

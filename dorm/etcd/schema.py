@@ -92,7 +92,10 @@ def _add_fields_of_etcd_3_4(rpc: FileDescriptorProto) -> None:
     _add_field(messages["WatchResponse"], "fragment", 7).type = FieldDescriptorProto.TYPE_BOOL
     status = messages["StatusResponse"]
     errors = _add_field(status, "errors", 8)
-    errors.type, errors.label = FieldDescriptorProto.TYPE_STRING, FieldDescriptorProto.LABEL_REPEATED
+    errors.type, errors.label = (
+        FieldDescriptorProto.TYPE_STRING,
+        FieldDescriptorProto.LABEL_REPEATED,
+    )
     for name, number in (("dbSizeInUse", 9), ("dbSizeQuota", 12)):  # the second since etcd 3.6
         _add_field(status, name, number).type = FieldDescriptorProto.TYPE_INT64
 

@@ -30,18 +30,24 @@ class Follower:
     ) -> None:
         self.state = start or ClusterState()
         self.events_read = 0
+        self._after = self.state.revision
         self._batches, self._clock = batches, clock
         self._moved = asyncio.Condition()
         self._wake_ups: set[asyncio.Event] = set()
         self._read_at: float | None = None
 
+    def begin(self, state: ClusterState, *, after: int) -> None:
+        """Go on from another state, which includes every event up to revision `after`."""
+        self.state, self._after = state, max(after, state.revision)
+
     async def run(self) -> None:
         """Fold for ever.
 
         Raises:
+            Archived: The log does not have the next event any more: begin anew.
             Corrupt: The log does not decode or fold. The process must stop.
         """
-        async for batch in self._batches(self.state.revision):
+        async for batch in self._batches(max(self._after, self.state.revision)):
             self._read_at = self._clock.monotonic()
             if not batch:
                 continue

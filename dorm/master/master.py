@@ -10,10 +10,10 @@ from dorm.backoff import Backoff
 from dorm.config import MasterConfig
 from dorm.failpoints import point
 from dorm.keys import Keys
-from dorm.log import snapshots
 from dorm.log.etcd_log import EtcdLog
 from dorm.log.leadership import Leadership
 from dorm.log.tailer import Tailer
+from dorm.master.beginning import beginning
 from dorm.master.follower import Follower
 from dorm.master.gauges import Gauges
 from dorm.master.metrics import Metrics
@@ -26,9 +26,14 @@ from dorm.master.term import Term
 from dorm.master.upkeep import Upkeep
 from dorm.planner.port import Planner
 from dorm.ports import Clock, Etcd, Randomness
+from dorm.space.archive import Archive
+from dorm.space.gauges import SpaceGauges
+from dorm.space.keeper import Keeper
+from dorm.space.levels import Space
+from dorm.space.watching import SpaceWatch
 from dorm.status import NodeStatus
 from events.codec import from_json
-from events.errors import Corrupt, Fenced, Unavailable
+from events.errors import Archived, Corrupt, Fenced, Unavailable
 from events.state import ClusterState
 
 _log = structlog.get_logger()
@@ -45,7 +50,7 @@ class Master:
         metrics: Of this master, for `GET /metrics`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the ports of one master
         self,
         config: MasterConfig,
         *,
@@ -54,9 +59,12 @@ class Master:
         planner: Planner,
         clock: Clock,
         randomness: Randomness,
+        archive: Archive | None = None,
     ) -> None:
+        """Take the ports. Without an archive nothing of the log is ever deleted."""
         self.metrics = Metrics()
         self.metrics.add(Gauges(self))
+        self.metrics.add(SpaceGauges(self.space))
         self._config, self._etcd, self._event_log = config, etcd, log
         self._planner = planner
         self._clock, self._randomness = clock, randomness
@@ -77,6 +85,8 @@ class Master:
             etcd, self._keys, name=config.name, url=config.url, clock=clock, randomness=randomness
         )
         self._status_reads: dict[str, tuple[int, NodeStatus | None]] = {}
+        self._archive = archive
+        self._space = SpaceWatch(etcd, clock=clock, quota_bytes=config.space.quota_bytes)
 
     # What the API sees (`dorm.api.view.View`)
 
@@ -91,6 +101,10 @@ class Master:
     def is_leader(self) -> bool:
         """Return whether this master is in office, by its own clock."""
         return self._leadership.still_mine()
+
+    def space(self) -> Space:
+        """Return how full etcd was a moment ago."""
+        return self._space.now
 
     async def wait_for(self, revision: int) -> None:
         """Wait until the state has reached `revision`."""
@@ -128,9 +142,10 @@ class Master:
         Raises:
             ExceptionGroup: Of `Corrupt`: the log does not fold. The process must stop.
         """
-        await self._start_from_snapshot()
+        await self._begin()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._follower.run(), name="follow")
+            tasks.create_task(self._follow(), name="follow")
+            tasks.create_task(self._space.run(), name="space")
             tasks.create_task(self._read_statuses(), name="statuses")
             tasks.create_task(self._lead_in_turn(), name="lead")
 
@@ -138,19 +153,27 @@ class Master:
         """Hand over at once, for a clean stop."""
         await self._leadership.resign()
 
-    async def _start_from_snapshot(self) -> None:
+    async def _begin(self) -> None:
         backoff = Backoff(self._clock, self._randomness)
         while True:  # Ends when etcd answers; a master without etcd has nothing to do.
             try:
                 await self._event_log.bootstrap()
-                snapshot = await snapshots.load(self._etcd, self._keys)
+                found = await beginning(self._etcd, self._keys, self._event_log, self._archive)
             except Unavailable as error:
                 await self._pause("master.start_delayed", error, backoff)
                 continue
-            if snapshot is not None:
-                self._follower.state = snapshot
+            self._follower.begin(found.state, after=found.after)
+            if found.after:
                 point("master.snapshot.loaded")
             return
+
+    async def _follow(self) -> None:
+        while True:  # Follows until it is cancelled.
+            try:
+                await self._follower.run()
+            except Archived as error:  # This master was paused, or cut off, for very long.
+                _log.warning("follower.overtaken", reason=str(error))
+                await self._begin()
 
     async def _lead_in_turn(self) -> None:
         await self._registry.enter()
@@ -182,13 +205,17 @@ class Master:
         )
         self._follower.wake(moved)
         keeper = asyncio.create_task(self._leadership.keep(), name="keep lease")
+        room = asyncio.create_task(self._keep_room(epoch), name="keep room")
         try:
             await self._work(term, upkeep, moved)
         finally:
             self._follower.forget(moved)
             keeper.cancel()
-            await asyncio.gather(keeper, return_exceptions=True)
+            room.cancel()
+            _, failure = await asyncio.gather(keeper, room, return_exceptions=True)
             await term.end()
+            if isinstance(failure, Exception):  # It handles what may happen, so this is a bug.
+                raise failure
 
     async def _work(self, term: Term, upkeep: Upkeep, moved: asyncio.Event) -> None:
         backoff = Backoff(self._clock, self._randomness)
@@ -209,6 +236,20 @@ class Master:
                 continue
             due_in_s = term.due_in_s
             await _wait(moved, TICK_S if due_in_s is None else min(TICK_S, due_in_s))
+
+    async def _keep_room(self, epoch: int) -> None:
+        keeper = Keeper(
+            self._config.space,
+            etcd=self._etcd,
+            keys=self._keys,
+            log=self._event_log,
+            archive=self._archive,
+            watch=self._space,
+            epoch=epoch,
+            clock=self._clock,
+            randomness=self._randomness,
+        )
+        await keeper.run()
 
     def _new_term(self, epoch: int, moved: asyncio.Event) -> Term:
         return Term(

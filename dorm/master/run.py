@@ -18,12 +18,14 @@ from dorm.api.routes import build
 from dorm.api.service import Service
 from dorm.clock import SystemClock, SystemRandomness
 from dorm.config import MasterConfig
+from dorm.files import SystemFiles
 from dorm.keys import Keys
 from dorm.log.etcd_log import EtcdLog
 from dorm.master.master import Master
 from dorm.master.metrics import CONTENT_TYPE, Metrics
 from dorm.planner.supervisor import ChildPlanner
 from dorm.serving import listen, run_beside
+from dorm.space.archive import Archive
 from events.errors import Corrupt
 
 _log = structlog.get_logger()
@@ -56,6 +58,8 @@ async def _run(config: MasterConfig) -> int:
     def log_of(part: str) -> EtcdLog:
         return EtcdLog(client, keys, producer=f"{config.name}.{part}.{incarnation}")
 
+    directory = config.space.archive
+    archive = Archive(SystemFiles(), directory, cluster=config.cluster.cluster)
     planner = ChildPlanner(config.planner, clock=clock, randomness=randomness)
     master = Master(
         config,
@@ -64,6 +68,7 @@ async def _run(config: MasterConfig) -> int:
         planner=planner,
         clock=clock,
         randomness=randomness,
+        archive=archive if directory else None,
     )
     api_log, agents = log_of("api"), HttpAgentLogs()
     service = Service(

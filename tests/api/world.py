@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from dorm.api.logs import LogReader
 from dorm.api.routes import build
 from dorm.api.service import Service
+from dorm.space.levels import Space
 from dorm.status import NodeStatus
 from events.catalog import Event
 from events.errors import NotFound, Unavailable
@@ -28,6 +29,7 @@ class StandInView:
         self._log = log
         self.told: dict[str, NodeStatus] = {}
         self.behind = False
+        self.room = Space()
 
     def state(self) -> ClusterState:
         """See `View`."""
@@ -40,6 +42,10 @@ class StandInView:
     def is_leader(self) -> bool:
         """See `View`."""
         return True
+
+    def space(self) -> Space:
+        """See `View`."""
+        return self.room
 
     async def wait_for(self, revision: int) -> None:
         """See `View`."""
