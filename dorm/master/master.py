@@ -87,6 +87,16 @@ class Master:
         self._status_reads: dict[str, tuple[int, NodeStatus | None]] = {}
         self._archive = archive
         self._space = SpaceWatch(etcd, clock=clock, quota_bytes=config.space.quota_bytes)
+        self._room = Keeper(
+            config.space,
+            etcd=etcd,
+            keys=self._keys,
+            log=log,
+            archive=archive,
+            watch=self._space,
+            clock=clock,
+            randomness=randomness,
+        )
 
     # What the API sees (`dorm.api.view.View`)
 
@@ -205,7 +215,7 @@ class Master:
         )
         self._follower.wake(moved)
         keeper = asyncio.create_task(self._leadership.keep(), name="keep lease")
-        room = asyncio.create_task(self._keep_room(epoch), name="keep room")
+        room = asyncio.create_task(self._room.run(epoch), name="keep room")
         try:
             await self._work(term, upkeep, moved)
         finally:
@@ -236,20 +246,6 @@ class Master:
                 continue
             due_in_s = term.due_in_s
             await _wait(moved, TICK_S if due_in_s is None else min(TICK_S, due_in_s))
-
-    async def _keep_room(self, epoch: int) -> None:
-        keeper = Keeper(
-            self._config.space,
-            etcd=self._etcd,
-            keys=self._keys,
-            log=self._event_log,
-            archive=self._archive,
-            watch=self._space,
-            epoch=epoch,
-            clock=self._clock,
-            randomness=self._randomness,
-        )
-        await keeper.run()
 
     def _new_term(self, epoch: int, moved: asyncio.Event) -> Term:
         return Term(

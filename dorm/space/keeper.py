@@ -29,7 +29,7 @@ HARD_PART: Final = 4  # with little room left, only this part of the events stay
 
 
 class Keeper:
-    """The care for room of one term of leadership."""
+    """The care for room of one master, while it leads."""
 
     def __init__(  # noqa: PLR0913 - the parts of one master, by name
         self,
@@ -40,12 +40,11 @@ class Keeper:
         log: EtcdLog,
         archive: Archive | None,
         watch: SpaceWatch,
-        epoch: int,
         clock: Clock,
         randomness: Randomness,
     ) -> None:
         """Take the parts. Without an archive nothing of the log is ever deleted."""
-        self._config, self._watch, self._epoch = config, watch, epoch
+        self._config, self._watch = config, watch
         self._clock, self._randomness = clock, randomness
         self._compactor = Compactor(
             etcd,
@@ -61,15 +60,15 @@ class Keeper:
         )
         self._blocked = ""
 
-    async def run(self) -> None:
-        """Work until the term ends. Whatever fails is told and tried again: nothing depends on it.
+    async def run(self, epoch: int) -> None:
+        """Work for a term. Whatever fails is told and tried again: nothing depends on it.
 
         Returns when another master leads.
         """
         backoff = Backoff(self._clock, self._randomness, max_s=60.0)
         while True:  # Ends with the term.
             try:
-                busy = await self.step()
+                busy = await self.step(epoch)
                 backoff.reset()
             except Fenced:
                 return
@@ -80,7 +79,7 @@ class Keeper:
                 continue
             await self._clock.sleep(BUSY_S if busy else IDLE_S)
 
-    async def step(self) -> bool:
+    async def step(self, epoch: int) -> bool:
         """Do some of what is due; return whether there may be more of it.
 
         Raises:
@@ -93,7 +92,7 @@ class Keeper:
             return False
         archived = await self._retention.archive_next()
         keep = self._config.retain_events // (HARD_PART if hard else 1)
-        dropped = await self._retention.drop_next(keep_events=keep, fence=self._epoch)
+        dropped = await self._retention.drop_next(keep_events=keep, fence=epoch)
         self._tell_block()
         return archived is not None or dropped is not None
 
