@@ -5,20 +5,26 @@ counts as archived before it was read back and did. All masters of a cluster nee
 directory, on storage that outlives their machines: it becomes the only copy.
 """
 
+import asyncio
+import hashlib
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, TypeVar
 
 import zstandard
 
 from dorm.history.lines import Lines, written
 from dorm.ports import Files
-from events.codec import segment_digest
+from events.codec import segment_line
 from events.control import SegmentSealed
 from events.errors import Corrupt, NotFound
 from events.recorded import Recorded
 
+T = TypeVar("T")
+
+SLICE: Final = 200  # events; some milliseconds
 _NAME: Final = re.compile(r"segment-([0-9]{8,})\.jsonl\.zst", re.ASCII)
 
 
@@ -51,12 +57,14 @@ class Archive:
             Corrupt: These events are not what was sealed, or did not come back as written.
             Unavailable: The disk does not answer, or is full.
         """
-        _check_seal(f"segment {seal.segment} in etcd", seal, recorded)
-        lines = b"".join(written(recorded, cluster=self._cluster, seal=seal))
-        packed = zstandard.ZstdCompressor(write_checksum=True).compress(lines)
-        await self._files.write(self.path(seal.segment), packed)
+        await _check_seal(f"segment {seal.segment} in etcd", seal, recorded)
+        compressor = zstandard.ZstdCompressor(write_checksum=True).compressobj()
+        lines = written(recorded, cluster=self._cluster, seal=seal)
+        packed = [compressor.compress(b"".join(some)) async for some in _in_slices(lines)]
+        packed.append(compressor.flush())
+        await self._files.write(self.path(seal.segment), b"".join(packed))
         await self.check(seal)
-        return len(packed)
+        return sum(map(len, packed))
 
     async def check(self, seal: SegmentSealed) -> None:
         """Make sure that the file of a segment holds exactly what `seal` says.
@@ -68,7 +76,7 @@ class Archive:
         """
         path = self.path(seal.segment)
         stated, recorded = await self._load(seal.segment)
-        _check_seal(path, seal, recorded)
+        await _check_seal(path, seal, recorded)
         if stated != seal:
             raise Corrupt(f"{path}: it names another seal than the log has for that segment")
 
@@ -81,7 +89,7 @@ class Archive:
             Unavailable: The disk does not answer.
         """
         stated, recorded = await self._load(segment)
-        _check_seal(self.path(segment), stated, recorded)
+        await _check_seal(self.path(segment), stated, recorded)
         return recorded
 
     async def _load(self, segment: int) -> tuple[SegmentSealed, tuple[Recorded, ...]]:
@@ -101,7 +109,10 @@ class Archive:
             raise Corrupt(f"{path}: this is no archived segment of cluster {self._cluster}")
         if header.seal.segment != segment:
             raise Corrupt(f"{path}: it holds segment {header.seal.segment}")
-        return header.seal, tuple(text.events())
+        recorded: list[Recorded] = []
+        async for some in _in_slices(text.events()):
+            recorded += some
+        return header.seal, tuple(recorded)
 
 
 def _unpacked(path: str, packed: bytes) -> Iterator[bytes]:
@@ -113,9 +124,20 @@ def _unpacked(path: str, packed: bytes) -> Iterator[bytes]:
         raise Corrupt(f"{path}: the compression is damaged: {error}") from error
 
 
-def _check_seal(where: str, seal: SegmentSealed, recorded: Sequence[Recorded]) -> None:
-    if len(recorded) != seal.count or segment_digest(recorded) != seal.sha256:
+async def _check_seal(where: str, seal: SegmentSealed, recorded: Sequence[Recorded]) -> None:
+    sha256 = hashlib.sha256()
+    async for some in _in_slices(iter(recorded)):
+        for one in some:
+            sha256.update(segment_line(one))
+    if len(recorded) != seal.count or sha256.hexdigest() != seal.sha256:
         raise Corrupt(
             f"{where}: {len(recorded)} events are here that do not add up to the seal of segment "
             f"{seal.segment}, which states {seal.count} with sha256 {seal.sha256}"
         )
+
+
+async def _in_slices(values: Iterator[T]) -> AsyncIterator[tuple[T, ...]]:
+    """Yield some values at a time, and let others run between: a leader has a lease to keep."""
+    while some := tuple(itertools.islice(values, SLICE)):
+        yield some
+        await asyncio.sleep(0)

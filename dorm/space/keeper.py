@@ -25,7 +25,8 @@ _log = structlog.get_logger()
 
 IDLE_S: Final = 5.0
 BUSY_S: Final = 0.2
-HARD_PART: Final = 4  # with little room left, only this part of the events stays in etcd
+KEPT_PART: Final = {Level.ROOMY: 1.0, Level.FILLING: 0.25}
+"""Of `retain_events`; past those levels nothing stays but what no snapshot covers."""
 
 
 class Keeper:
@@ -86,12 +87,12 @@ class Keeper:
             Fenced: Another master leads.
             DormError: Something did not answer, or a file or a segment is damaged.
         """
-        hard = self._watch.now.level >= Level.FILLING
-        await self._compactor.step(hard=hard)
+        level = self._watch.now.level
+        await self._compactor.step(hard=level > Level.ROOMY)
         if self._retention is None:
             return False
         archived = await self._retention.archive_next()
-        keep = self._config.retain_events // (HARD_PART if hard else 1)
+        keep = int(self._config.retain_events * KEPT_PART.get(level, 0.0))
         dropped = await self._retention.drop_next(keep_events=keep, fence=epoch)
         self._tell_block()
         return archived is not None or dropped is not None

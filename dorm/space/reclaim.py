@@ -30,6 +30,8 @@ from events.text import memory, plural
 Say = Callable[[str], None]
 
 READER: Final = "reclaim"  # never written under
+LOOKS_MAX: Final = 20
+LOOK_S: Final = 0.25
 
 _UNREACHABLE: Final = "etcd compacts and disarms for all, but each member defragments itself"
 
@@ -112,7 +114,7 @@ class Reclaim:
         await self._defragment(members, before)
         await self._disarm(members)
         await self._verify()
-        after = await self._statuses(members)
+        after = await self._settled(members)
         self._say(f"etcd takes writes again, and is at {self._space(after)}")
         if reckon(after.values(), quota_bytes=self._order.quota_bytes).level > Level.ROOMY:
             self._say(
@@ -137,6 +139,15 @@ class Reclaim:
 
     async def _statuses(self, members: Sequence[Member]) -> dict[str, MemberStatus]:
         return {one.name: await self._maintenance.status(one) for one in members}
+
+    async def _settled(self, members: Sequence[Member]) -> dict[str, MemberStatus]:
+        """Return the statuses once every member knows that its alarm is taken back, or soon."""
+        for _ in range(LOOKS_MAX):
+            statuses = await self._statuses(members)
+            if not any(status.no_space for status in statuses.values()):
+                break
+            await asyncio.sleep(LOOK_S)
+        return statuses
 
     def _space(self, statuses: dict[str, MemberStatus]) -> str:
         return str(reckon(statuses.values(), quota_bytes=self._order.quota_bytes))
