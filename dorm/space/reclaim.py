@@ -142,11 +142,12 @@ class Reclaim:
 
     async def _settled(self, members: Sequence[Member]) -> dict[str, MemberStatus]:
         """Return the statuses once every member knows that its alarm is taken back, or soon."""
+        statuses = await self._statuses(members)
         for _ in range(LOOKS_MAX):
-            statuses = await self._statuses(members)
             if not any(status.no_space for status in statuses.values()):
                 break
             await asyncio.sleep(LOOK_S)
+            statuses = await self._statuses(members)
         return statuses
 
     def _space(self, statuses: dict[str, MemberStatus]) -> str:

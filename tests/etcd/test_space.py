@@ -1,4 +1,4 @@
-"""A store that fills up: refused in time, survived when full, and emptied without losing anything."""
+"""A store that fills up: foreseen, survived when full, and emptied without losing anything."""
 
 import asyncio
 import sys
@@ -97,7 +97,7 @@ async def leading(master: Master) -> AsyncIterator[Master]:
     running = asyncio.create_task(master.run())
     try:
         async with asyncio.timeout(20):
-            while master.state().leader != master._config.name:
+            while master.state().leader != master._config.name:  # noqa: ASYNC110 - another task's work
                 await asyncio.sleep(0.1)
         yield master
     finally:
