@@ -29,16 +29,17 @@ from tests.builders import BY_TEST, a_node, an_app
 pytestmark = pytest.mark.etcd
 
 KEYS = Keys("slow")
-HANG_S = 0.8  # each sync of every member; a healthy disk takes milliseconds
-SLOW_S = 20.0
+HANG_S = 1.2  # longer than one try of the client; a healthy disk takes milliseconds
+EVERY = 12  # syncs of a thread: one hangs, the others do not
+SLOW_S = 15.0
 TTL_S = 5.0
 
 
 @contextmanager
 def slow_disks(cluster: EtcdCluster) -> Iterator[str]:
-    """Let every sync of every member take long: by strace, or by freezing it in turn without."""
+    """Let the disk of every member hang again and again: by strace, or by freezing it without."""
     strace = shutil.which("strace")
-    delay = f"inject=fdatasync,fsync:delay_enter={int(HANG_S * 1e6)}"
+    delay = f"inject=fdatasync,fsync:delay_enter={int(HANG_S * 1e6)}:when=3+{EVERY}"
     tracers: list[subprocess.Popen[bytes]] = []
     if strace:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -96,6 +97,9 @@ async def _run(cluster: EtcdCluster) -> None:
     user = a_log("user")
     await user.bootstrap()
     await user.append((a_node("n1", cpus=64, memory_gib=64),), stamp=BY_TEST)
+    async with asyncio.timeout(30):
+        while not master.is_leader() or "n1" not in master.state().nodes:  # noqa: ASYNC110 - others' work
+            await asyncio.sleep(0.1)
     try:
         with slow_disks(cluster) as how:
             ends_at = time.monotonic() + SLOW_S
@@ -107,7 +111,7 @@ async def _run(cluster: EtcdCluster) -> None:
                 event = an_app(f"a{n}", cpus=0.1, memory_gib=0.1, max=1)
                 receipt = await _submit(user, event, f"k{n}")
                 accepted[f"k{n}"] = receipt
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(0.1)
         recorded = await _decided(client, set(accepted.values()))
         failures = [task.exception() for task in work if task.done() and not task.cancelled()]
         assert all(failure is None for failure in failures), failures
