@@ -272,3 +272,21 @@ def test_a_master_without_a_usable_snapshot_begins_with_the_archive() -> None:
             await beginning(world.etcd, world.keys, log, room.archive)
 
     in_world(test)
+
+
+def test_a_reader_that_begins_before_the_log_does_is_told_where_it_begins() -> None:
+    """To begin quietly with what is there would be another history."""
+
+    async def test(world: World) -> None:
+        room = await a_room(world)
+        await room.archive_all()
+        await room.drop()
+        log = world.log("new")
+
+        for after in (0, room.recorded[2].revision):
+            with pytest.raises(Archived) as gone:
+                await log.read(after=after)
+            assert 1 == gone.value.segment
+        assert room.recorded[4:] == await everything(log, after=gone.value.revision)
+
+    in_world(test)
