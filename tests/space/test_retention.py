@@ -287,6 +287,6 @@ def test_a_reader_that_begins_before_the_log_does_is_told_where_it_begins() -> N
             with pytest.raises(Archived) as gone:
                 await log.read(after=after)
             assert 1 == gone.value.segment
-        assert room.recorded[4:] == await everything(log, after=gone.value.revision)
+            assert room.recorded[4:] == await everything(log, after=gone.value.revision)
 
     in_world(test)
