@@ -5,6 +5,7 @@ from typing import Literal
 
 import attrs
 
+from dorm.space.levels import QUOTA_BYTES
 from events.nodes import Device
 from events.units import Resources
 
@@ -41,6 +42,26 @@ class PlannerConfig:
 
 
 @attrs.frozen(kw_only=True)
+class SpaceConfig:
+    """How a master keeps room in etcd (docs/operations-space.md).
+
+    Attributes:
+        archive: Directory for segments that leave etcd, the same for all masters; empty: none
+            ever leaves.
+        retain_events: Segments leave while the others hold at least so many events.
+        quota_bytes: What etcd was given with `--quota-backend-bytes`, unless it tells (since 3.6).
+        compact_every_s: Between two compactions.
+        history_s: How long old versions of keys are kept for watches that hang.
+    """
+
+    archive: str = ""
+    retain_events: int = 200_000
+    quota_bytes: int = QUOTA_BYTES
+    compact_every_s: float = 60.0
+    history_s: float = 300.0
+
+
+@attrs.frozen(kw_only=True)
 class MasterConfig:
     """One master.
 
@@ -51,6 +72,7 @@ class MasterConfig:
         segment_events_max: A segment of the log is closed once it holds this many events.
         snapshot_every: Events between two snapshots of the state.
         planner: Limits of the child that works out layouts.
+        space: How room is kept in etcd.
     """
 
     name: str
@@ -63,6 +85,7 @@ class MasterConfig:
     segment_events_max: int = 5_000
     snapshot_every: int = 1_000
     planner: PlannerConfig = PlannerConfig()
+    space: SpaceConfig = SpaceConfig()
 
 
 @attrs.frozen(kw_only=True)

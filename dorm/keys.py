@@ -24,6 +24,7 @@ class Keys:
         self.masters = f"{self.root}/masters"
         self.statuses = f"{self.root}/status/"
         self.snapshot_latest = f"{self.root}/snap/latest"
+        self.reclaimed = f"{self.root}/admin/reclaimed"
 
     def segment(self, segment: int) -> str:
         """Return the prefix of a segment's events."""

@@ -28,6 +28,10 @@ class Conflict(Rejected):
     """The request contradicts one that was accepted before, such as a reused idempotency key."""
 
 
+class Full(Rejected):
+    """The store is too full for such a request now; the same one may pass when there is room."""
+
+
 class NotFound(Rejected):
     """The request names an application or a node that Dorm does not know."""
 
@@ -59,6 +63,23 @@ class Compacted(DormError):
 
 class Missed(DormError):
     """An event was overlooked, so what was folded has a hole: forget it, and read again."""
+
+
+class Archived(DormError):
+    """What was asked for is not in the log any more: read the archive, or begin behind it.
+
+    Attributes:
+        segment: The first segment that the log still has.
+        revision: The log still has everything behind it.
+    """
+
+    def __init__(self, segment: int, revision: int) -> None:
+        """Remember where the log begins now."""
+        self.segment, self.revision = segment, revision
+        super().__init__(
+            f"the log begins with segment {segment}, behind revision {revision}: what was before "
+            "is in the archive"
+        )
 
 
 class Corrupt(DormError):

@@ -97,10 +97,20 @@ class EventLog(Protocol):
         """
         ...
 
+    async def receipt(self, event: AppSubmitted, *, key: str) -> Receipt | None:
+        """Return the answer to a submit that was accepted before; None when there was none.
+
+        Raises:
+            Conflict: The key was used for another submit.
+            Unavailable: Try again.
+        """
+        ...
+
     async def read(self, *, after: int = 0) -> Page:
         """Return the next events behind revision `after`, at most one segment of them.
 
         Raises:
+            Archived: They are not all in the log any more.
             Unavailable: Try again.
             Corrupt: What is stored is no event, or the log does not reach as far as `after`.
         """
@@ -161,6 +171,11 @@ class MemoryLog:
         receipt = Receipt(app_id=event.app_id, revision=revision)
         self._submits[key] = body, receipt
         return receipt
+
+    async def receipt(self, event: AppSubmitted, *, key: str) -> Receipt | None:
+        """See `EventLog`."""
+        first = self._submits.get(key)
+        return None if first is None else repeated(key, digest(to_json(event.spec)), *first)
 
     async def read(self, *, after: int = 0) -> Page:
         """See `EventLog`."""

@@ -232,6 +232,25 @@ class Summary(TypedDict):
     apps: dict[str, int]
 
 
+class MemberRoom(TypedDict):
+    """The room of one member of etcd."""
+
+    endpoint: str
+    db_bytes: int
+    in_use_bytes: int
+    quota_bytes: int
+    no_space: bool
+
+
+class Room(TypedDict):
+    """How full etcd is, by its fullest member; `members` is empty while none has answered."""
+
+    level: str
+    fill: float | None
+    text: str
+    members: list[MemberRoom]
+
+
 class Status(Summary):
     """How the cluster and this master are."""
 
@@ -247,6 +266,7 @@ class Status(Summary):
     revision: int
     state_hash: str
     ignored: dict[str, int]
+    space: Room
 
 
 class Health(Read):

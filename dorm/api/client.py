@@ -17,7 +17,7 @@ import httpx
 from dorm.api import idempotency
 from dorm.api.lookup import no_app, no_node
 from dorm.spec import SpecFaults
-from events.errors import Conflict, NotFound, Rejected, Unavailable
+from events.errors import Conflict, Full, NotFound, Rejected, Unavailable
 
 
 class Refused(Unavailable):
@@ -43,7 +43,7 @@ class ApiClient:
         freshness: Of the newest answer: `stale`, `age_s`, `hold`; empty when it does not tell.
 
     Every method raises, besides what it says itself:
-        Rejected: The request cannot be carried out (or one of its kinds: NotFound, Conflict).
+        Rejected: The request cannot be carried out (or one of its kinds: NotFound, Conflict, Full).
         Unavailable: No master answered in time.
     """
 
@@ -251,7 +251,7 @@ def _checked(answer: httpx.Response) -> httpx.Response:
         faults = body.get("faults")
         if faults:
             raise SpecFaults([_refusal(Rejected, fault) for fault in faults])
-        kind = {404: NotFound, 409: Conflict}.get(answer.status_code, Rejected)
+        kind = {404: NotFound, 409: Conflict, 429: Full}.get(answer.status_code, Rejected)
         raise _refusal(kind, body)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Unavailable(

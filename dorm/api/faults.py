@@ -7,10 +7,11 @@ from starlette.responses import JSONResponse, Response
 
 from dorm.api.present import NotNow
 from dorm.spec import SpecFaults
-from events.errors import Conflict, DormError, NotFound, Rejected, Unavailable
+from events.errors import Archived, Conflict, DormError, Full, NotFound, Rejected, Unavailable
 from events.text import brief
 
 RETRY_AFTER_S: Final = 1
+FULL_RETRY_AFTER_S: Final = 60  # it takes minutes to make room
 
 
 class TooLarge(Rejected):
@@ -37,10 +38,13 @@ def answer(error: Rejected, status: int, **more: str) -> JSONResponse:
 
 
 async def on_rejected(_: Request, error: Exception) -> Response:
-    """Answer 404, 409, 413 or 400."""
+    """Answer 404, 409, 413, 429 or 400."""
     assert isinstance(error, Rejected)
-    kinds = ((NotFound, 404), (Conflict, 409), (TooLarge, 413))
-    return answer(error, next((status for kind, status in kinds if isinstance(error, kind)), 400))
+    kinds = ((NotFound, 404), (Conflict, 409), (TooLarge, 413), (Full, 429))
+    response = answer(error, next((code for kind, code in kinds if isinstance(error, kind)), 400))
+    if isinstance(error, Full):
+        response.headers["Retry-After"] = str(FULL_RETRY_AFTER_S)
+    return response
 
 
 async def on_unavailable(_: Request, error: Exception) -> Response:
@@ -64,6 +68,17 @@ async def on_failure(_: Request, error: Exception) -> Response:
     return answer(Rejected(rule, hint="its own log has the details; ask another master"), 500)
 
 
+async def on_archived(_: Request, error: Exception) -> Response:
+    """Answer 410: the events behind that revision have left the log."""
+    assert isinstance(error, Archived)
+    refusal = Rejected(
+        str(error),
+        field="after",
+        hint=f"go on with after={error.revision}; dorm-events --archive DIR reads all of it",
+    )
+    return answer(refusal, 410)
+
+
 async def on_http(request: Request, error: Exception) -> Response:
     """Answer for a path or a method that does not exist."""
     status = getattr(error, "status_code", 404)
@@ -77,6 +92,7 @@ async def on_http(request: Request, error: Exception) -> Response:
 HANDLERS: Final = {
     Rejected: on_rejected,
     Unavailable: on_unavailable,
+    Archived: on_archived,
     404: on_http,
     405: on_http,
     Exception: on_failure,

@@ -11,7 +11,7 @@ from dorm.api.agent_logs import AgentLogs
 from dorm.api.container_log import POLL_S, ContainerLog, Source
 from dorm.api.view import View
 from dorm.ports import Clock
-from events.errors import NotFound
+from events.errors import Archived, NotFound
 from events.generations import GenerationStarted, Member
 from events.log import EventLog
 from events.state import App
@@ -144,7 +144,11 @@ class LogReader:
             return app.generation.members
         after = app.submitted_revision
         while True:  # Each turn reads on, so this ends.
-            page = await self._log.read(after=after)
+            try:
+                page = await self._log.read(after=after)
+            except Archived as gone:  # It may still be of a generation that the log has.
+                after = gone.revision
+                continue
             for recorded in page.recorded:
                 event = recorded.event
                 if (

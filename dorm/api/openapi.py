@@ -87,7 +87,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
         parameters=("key", "user"),
         body="spec",
         answers={201: answers.Submitted, 200: answers.Submitted},
-        refusals=(*WRITES, 409, 413),
+        refusals=(*WRITES, 409, 413, 429),
     ),
     ("GET", "/v1/apps"): Operation(
         summary="List applications",
@@ -106,7 +106,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
         parameters=("app", "user"),
         body="change",
         answers={200: answers.AppPage},
-        refusals=(*WRITES, 404, 409, 413),
+        refusals=(*WRITES, 404, 409, 413, 429),
     ),
     ("POST", "/v1/apps/{app}/cancel"): Operation(
         summary="End an application",
@@ -118,7 +118,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
         summary="Have layouts decided with a quarantined application again",
         parameters=("app", "user"),
         answers={202: answers.AppPage},
-        refusals=(*WRITES, 404, 409),
+        refusals=(*WRITES, 404, 409, 429),
     ),
     ("GET", "/v1/apps/{app}/why"): Operation(
         summary="Explain why an application waits, or has its size",
@@ -141,7 +141,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
         parameters=("user",),
         body="rules",
         answers={200: answers.Policy},
-        refusals=(*WRITES, 413),
+        refusals=(*WRITES, 413, 429),
     ),
     ("GET", "/v1/nodes"): Operation(summary="List nodes", answers={200: answers.Nodes}),
     ("POST", "/v1/nodes/{node}/forget"): Operation(
@@ -154,7 +154,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
         summary="Read the events behind a revision",
         parameters=("after", "limit"),
         answers={200: answers.Events},
-        refusals=(400, 409, 503),
+        refusals=(400, 409, 410, 503),
     ),
     ("GET", "/v1/status"): Operation(
         summary="Show how the cluster and this master are", answers={200: answers.StatusRead}

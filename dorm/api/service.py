@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from dorm.api import policy, shapes
+from dorm.api import admission, policy, shapes
 from dorm.api.answers import AppPage, AppRow, Events, NodeRow, Policy, Status, Why
 from dorm.api.changes import Change, app_changed
 from dorm.api.lookup import find_app, find_node
@@ -26,8 +26,8 @@ from events.apps import (
     AppUnquarantined,
 )
 from events.catalog import Event
-from events.errors import Conflict, Corrupt
-from events.log import EventLog, Receipt
+from events.errors import Archived, Conflict, Corrupt, Full
+from events.log import EventLog, Page, Receipt
 from events.nodes import NodeForgotten
 from events.policy import LayoutConfigured
 from events.recorded import Recorded, Stamp
@@ -68,10 +68,18 @@ class Service:
 
         Raises:
             Conflict: The key was used for another application.
+            Full: There is too little room in etcd for a new one.
         """
         app_id = f"{spec.name}-{self.randomness.token(TOKEN_LENGTH)}"
         event, stamp = AppSubmitted(app_id=app_id, spec=spec), self._stamp(user, f"submit {key}")
         async with writing(self.view, [event]):
+            try:
+                admission.check_submit(self.view.space())
+            except Full:  # Whoever repeats a submit that was accepted must hear so all the same.
+                first = await self.log.receipt(event, key=key)
+                if first is None:
+                    raise
+                return first
             receipt = await self.log.submit(event, key=key, stamp=stamp)
             point("api.submit.written")
             await self.view.wait_for(receipt.revision)
@@ -96,7 +104,9 @@ class Service:
         Raises:
             Rejected: They are not possible.
             Conflict: The application has ended, or would lose every container that it has.
+            Full: There is too little room in etcd.
         """
+        admission.check_change(self.view.space(), "set")
         app = find_app(self.view.state(), wanted)
         if app.outcome:
             raise _ended(app)
@@ -116,7 +126,9 @@ class Service:
 
         Raises:
             Conflict: It is not quarantined.
+            Full: There is too little room in etcd.
         """
+        admission.check_change(self.view.space(), "retry")
         app = find_app(self.view.state(), wanted)
         if not app.quarantine:
             raise Conflict(
@@ -133,7 +145,9 @@ class Service:
 
         Raises:
             Rejected: They are not possible.
+            Full: There is too little room in etcd.
         """
+        admission.check_change(self.view.space(), "policy")
         old = self.view.state().rules
         rules = policy.new_rules(old, wanted)
         if rules != old:
@@ -206,13 +220,15 @@ class Service:
     async def events(self, *, after: int, limit: int) -> Events:
         """Return the events behind revision `after`; read on from `next`.
 
-        A revision's events are never split over pages, so a page may exceed `limit` by some.
+        A revision's events are never split over pages, so a page may exceed `limit` by some. From
+        revision 0 on means from where the log begins; what was before is in the archive.
 
         Raises:
+            Archived: They are not all in the log any more.
             Conflict: The log does not reach that far, so the reader's cursor is of another one.
         """
         try:
-            page = await self.log.read(after=after)
+            page = await self._page(after)
         except Corrupt as error:
             if after <= self.view.state().revision:
                 raise
@@ -243,6 +259,7 @@ class Service:
             "revision": state.revision,
             "state_hash": state_hash(state),
             "ignored": dict(sorted(state.ignored.items())),
+            "space": shapes.space(self.view.space()),
             **shapes.cluster_summary(state),
         }
 
@@ -253,6 +270,14 @@ class Service:
     def state_bytes(self) -> bytes:
         """Return the whole state as JSON; the sha256 of these bytes is the state hash."""
         return dump(self.view.state())
+
+    async def _page(self, after: int) -> Page:
+        try:
+            return await self.log.read(after=after)
+        except Archived as gone:
+            if after:
+                raise
+            return await self.log.read(after=gone.revision)
 
     def _stamp(self, user: str, cause: str) -> Stamp:
         return Stamp(at_ms=self.clock.now_ms(), actor=f"user/{user}", cause=cause)

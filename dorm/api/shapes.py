@@ -11,8 +11,10 @@ from dorm.api.answers import (
     ContainerRow,
     EventRow,
     NodeRow,
+    Room,
     Summary,
 )
+from dorm.space.levels import Space
 from dorm.spec import to_plain as spec_to_plain
 from dorm.status import NodeStatus, Progress
 from events.catalog import KIND_OF
@@ -152,6 +154,26 @@ def cluster_summary(state: ClusterState) -> Summary:
         "used": resources(used),
         "free": resources(total - used),
         "apps": dict(sorted(Counter(app.phase for app in apps).items())),
+    }
+
+
+def space(space: Space) -> Room:
+    """Return how full etcd is; `members` is empty while none of them has answered."""
+    fullest = space.fullest
+    return {
+        "level": space.level.name.lower(),
+        "fill": round(fullest.fill, 4) if fullest else None,
+        "text": str(space),
+        "members": [
+            {
+                "endpoint": one.endpoint,
+                "db_bytes": one.db_bytes,
+                "in_use_bytes": one.in_use_bytes,
+                "quota_bytes": one.quota_bytes,
+                "no_space": one.no_space,
+            }
+            for one in space.members
+        ],
     }
 
 

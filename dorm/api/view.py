@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from dorm.space.levels import Space
 from dorm.status import NodeStatus
 from dorm.store import Alarm, StoreMark
 from events.catalog import Event
@@ -23,6 +24,10 @@ class View(Protocol):
 
     def is_leader(self) -> bool:
         """Return whether this master is in office."""
+        ...
+
+    def space(self) -> Space:
+        """Return how full etcd was a moment ago."""
         ...
 
     async def wait_for(self, revision: int) -> None:

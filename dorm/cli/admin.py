@@ -27,7 +27,8 @@ def admin() -> None:
 
     \b
     Example:
-      dorm admin new-epoch          after a restore of etcd from a backup
+      dorm admin new-epoch                              after a restore of etcd from a backup
+      dorm admin reclaim --archive /srv/dorm-archive    make room in a full etcd
     """  # noqa: D301 - \b is click's mark for text that keeps its lines
 
 

@@ -10,13 +10,14 @@ import click
 from dorm import logs
 from dorm.cli import parts
 from dorm.cli.session import ETCD_HINT, in_plain_words
-from dorm.config import AgentConfig, ClusterConfig, MasterConfig, PlannerConfig
+from dorm.config import AgentConfig, ClusterConfig, MasterConfig, PlannerConfig, SpaceConfig
 from dorm.spec.units import parse_cpu, parse_memory
 from events.errors import Rejected
 from events.nodes import Device
 from events.units import Resources
 
 _FAKE_GPU_BYTES: Final = 16 << 30
+_QUOTA_BYTES_MIN: Final = 8 << 20
 _PLAN_BYTES_MIN: Final = 512 << 20  # Python, numpy and the solver map a quarter of that
 
 
@@ -72,6 +73,26 @@ def _daemon_options(command: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="Seconds of CPU time for one layout; past that a greedy one is decided.",
 )
+@click.option(
+    "--archive",
+    default="",
+    metavar="DIR",
+    help="Move the oldest history from etcd into files here; the same DIR for every master, on "
+    "storage that is backed up.  [default: keep all of it in etcd]",
+)
+@click.option(
+    "--retain-events",
+    type=click.IntRange(0),
+    default=200_000,
+    show_default=True,
+    help="With --archive: as much history as stays in etcd.",
+)
+@click.option(
+    "--etcd-quota",
+    default="2GiB",
+    show_default=True,
+    help="What etcd was given with --quota-backend-bytes; etcd 3.6 tells it by itself.",
+)
 @_daemon_options
 def master(  # noqa: PLR0913 - one for each option
     *,
@@ -82,6 +103,9 @@ def master(  # noqa: PLR0913 - one for each option
     segment_events: int,
     plan_memory: str,
     plan_cpu: int,
+    archive: str,
+    retain_events: int,
+    etcd_quota: str,
     cluster: str,
     etcd: str,
     log_json: bool,
@@ -108,6 +132,7 @@ def master(  # noqa: PLR0913 - one for each option
             lease_ttl_s=lease_ttl,
             segment_events_max=segment_events,
             planner=planner_config(plan_memory, cpu_s_max=plan_cpu),
+            space=space_config(archive, retain_events=retain_events, quota=etcd_quota),
         )
         code = run_master(config)
     raise click.exceptions.Exit(code)
@@ -128,6 +153,27 @@ def planner_config(memory: str, *, cpu_s_max: int) -> PlannerConfig:
             hint=f"write {_PLAN_BYTES_MIN >> 20}MiB or more",
         )
     return PlannerConfig(memory_bytes_max=memory_bytes, cpu_s_max=cpu_s_max)
+
+
+def space_config(archive: str, *, retain_events: int, quota: str) -> SpaceConfig:
+    """Return what the options of `dorm master` say about room in etcd.
+
+    Raises:
+        Rejected: An option is not what it should be.
+    """
+    quota_bytes = parse_memory(quota, field="--etcd-quota")
+    if quota_bytes < _QUOTA_BYTES_MIN:
+        raise Rejected(
+            "is less than etcd can work with",
+            field="--etcd-quota",
+            value=quota,
+            hint="write what etcd was given with --quota-backend-bytes, such as 2GiB",
+        )
+    return SpaceConfig(
+        archive=str(Path(archive).absolute()) if archive else "",
+        retain_events=retain_events,
+        quota_bytes=quota_bytes,
+    )
 
 
 @click.command()

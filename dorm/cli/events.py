@@ -29,9 +29,16 @@ EXIT_CORRUPT: Final = EXIT_CONFLICT
 
 
 def _reads_history(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn `command(source, ...)` into a command with `--etcd`, `--cluster` and `--file`."""
+    """Turn `command(source, ...)` into a command with `--etcd`, `--archive` and `--file`."""
 
     @click.option("--file", "path", metavar="F", help="Read an exported file instead of etcd.")
+    @click.option(
+        "--archive",
+        default="",
+        envvar="DORM_ARCHIVE",
+        metavar="DIR",
+        help="Where the masters put what leaves etcd; read together with etcd, as one history.",
+    )
     @click.option(
         "--etcd",
         default="127.0.0.1:2379",
@@ -44,12 +51,16 @@ def _reads_history(command: Callable[..., Any]) -> Callable[..., Any]:
         "--cluster", default="dorm", show_default=True, envvar="DORM_CLUSTER", help="Whose history."
     )
     @functools.wraps(command)
-    def wrapper(path: str | None, etcd: str, cluster: str, **options: object) -> object:
+    def wrapper(
+        path: str | None, archive: str, etcd: str, cluster: str, **options: object
+    ) -> object:
         with in_plain_words(no_answer_hint=ETCD_HINT):
             source: Source = (
                 FileSource(path)
                 if path
-                else EtcdSource(parts.endpoints(etcd), parts.name(cluster, option="--cluster"))
+                else EtcdSource(
+                    parts.endpoints(etcd), parts.name(cluster, option="--cluster"), archive
+                )
             )
             try:
                 return command(source, **options)

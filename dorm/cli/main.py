@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+import dorm.cli.admin_space  # noqa: F401 - adds its command to `admin`
 from dorm.cli.admin import admin
 from dorm.cli.apps import cancel, change, ps, retry, show, why
 from dorm.cli.daemons import agent, master

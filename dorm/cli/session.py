@@ -15,7 +15,7 @@ from dorm.api.client import ApiClient, Refused
 from dorm.cli.output import Output
 from dorm.local.interrupts import EXIT_INTERRUPTED
 from dorm.spec import SpecFaults
-from events.errors import Conflict, DormError, NotFound, Rejected, Unavailable
+from events.errors import Conflict, DormError, Full, NotFound, Rejected, Unavailable
 from events.text import one_line
 
 DEFAULT_MASTERS: Final = "http://127.0.0.1:7070"
@@ -135,6 +135,8 @@ def fail(message: str, exit_code: int) -> NoReturn:
 
 
 def _exit_code(error: Rejected) -> int:
+    if isinstance(error, Full):
+        return EXIT_FAILED  # The request is right, and may be accepted later.
     if isinstance(error, NotFound):
         return EXIT_NOT_FOUND
     return EXIT_CONFLICT if isinstance(error, Conflict) else EXIT_INPUT

@@ -1,6 +1,6 @@
 """`dorm status`."""
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -9,6 +9,12 @@ from dorm.cli.session import Session, talks_to_masters
 from events.text import memory
 
 WAY_OUT = "Way out: dorm admin new-epoch explains, and asks"
+_MEANINGS: Final = {
+    "filling": "the masters archive and compact harder",
+    "no_submits": "NO NEW APPLICATIONS are accepted",
+    "only_endings": "ONLY CANCELS AND REPORTS are accepted",
+    "full": "NOTHING IS ACCEPTED until an operator runs dorm admin reclaim",
+}
 
 
 @click.command()
@@ -32,6 +38,7 @@ def status(session: Session) -> None:
                 ("Master", f"{answer['master']}, led by {leads}"),
                 ("Store", _store(answer)),
                 ("Log", f"revision {answer['revision']}{_stale(answer)}"),
+                ("Room", _room(answer["space"])),
                 ("State", answer["state_hash"][:16]),
                 ("Nodes", f"{nodes['ready']} ready, {nodes['lost']} lost"),
                 ("Cpus", f"{used['cpu_milli'] / 1000:g} of {total['cpu_milli'] / 1000:g} used"),
@@ -60,6 +67,11 @@ def _store(answer: dict[str, Any]) -> str:
 
 def _stale(answer: dict[str, Any]) -> str:
     return "" if answer["healthy"] else ", STALE: this master does not hear from etcd"
+
+
+def _room(space: dict[str, Any]) -> str:
+    meaning = _MEANINGS.get(space["level"], "")
+    return f"{space['text']}{meaning and f': {meaning}'}"
 
 
 def _apps(apps: dict[str, int]) -> str:

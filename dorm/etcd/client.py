@@ -27,6 +27,9 @@ from events.errors import Unavailable
 
 RANGE_TRY_S: Final = 3.0  # a page of a thousand keys takes longer than one transaction
 COMPACTED: Final = "has been compacted"
+NO_SPACE_ALARM: Final = (
+    "alarm:NOSPACE"  # in the words of Status (etcdserver/api/v3rpc/maintenance.go)
+)
 
 
 def connect(
@@ -188,6 +191,11 @@ async def _status(endpoint: str, stubs: Stubs) -> MemberStatus | None:
         answer = await _unary(stubs.maintenance.Status, etcdrpc.StatusRequest(), TRY_S)
     except AioRpcError:
         return None
+    return member_status(endpoint, answer)
+
+
+def member_status(endpoint: str, answer: Any) -> MemberStatus:  # noqa: ANN401 - a message
+    """Return what a member answered for its status as a value of ours."""
     return MemberStatus(
         endpoint=endpoint,
         version=answer.version,
@@ -196,4 +204,7 @@ async def _status(endpoint: str, stubs: Stubs) -> MemberStatus | None:
         leader_id=answer.leader,
         revision=answer.header.revision,
         db_bytes=answer.dbSize,
+        in_use_bytes=answer.dbSizeInUse,
+        quota_bytes=answer.dbSizeQuota,
+        no_space=any(NO_SPACE_ALARM in error for error in answer.errors),
     )

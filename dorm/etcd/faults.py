@@ -45,8 +45,8 @@ def translate(error: AioRpcError, *, what: str) -> DormError:
     words = details(error)
     if _NO_SPACE in words:
         return NoSpace(
-            f"etcd refuses {what}: its database is full; compact and defragment it, "
-            "then clear its alarm (etcdctl alarm disarm)"
+            f"etcd refuses {what}: its database is full; nothing is lost, but nothing new is "
+            "recorded until an operator makes room with dorm admin reclaim"
         )
     if reaction(error) is Reaction.TRY_ELSEWHERE:
         return Unavailable(f"etcd did not answer {what}: {error.code().name} {words}")

@@ -90,6 +90,14 @@ def _add_fields_of_etcd_3_4(rpc: FileDescriptorProto) -> None:
     progress.oneof_index = 0
     _add_field(messages["WatchCreateRequest"], "fragment", 8).type = FieldDescriptorProto.TYPE_BOOL
     _add_field(messages["WatchResponse"], "fragment", 7).type = FieldDescriptorProto.TYPE_BOOL
+    status = messages["StatusResponse"]
+    errors = _add_field(status, "errors", 8)
+    errors.type, errors.label = (
+        FieldDescriptorProto.TYPE_STRING,
+        FieldDescriptorProto.LABEL_REPEATED,
+    )
+    for name, number in (("dbSizeInUse", 9), ("dbSizeQuota", 12)):  # the second since etcd 3.6
+        _add_field(status, name, number).type = FieldDescriptorProto.TYPE_INT64
 
 
 def _add_field(message: DescriptorProto, name: str, number: int) -> FieldDescriptorProto:

@@ -1,9 +1,4 @@
-"""A history as a file: JSON lines, compressed when the name ends in .zst.
-
-The first line names the format and the cluster, the last one says how many events stand between
-them, so that a file that was cut off is noticed. Each event is the very text that etcd stored,
-so the hashes of the audit chain still fit.
-"""
+"""A history as a file: JSON lines (`dorm.history.lines`), compressed when the name ends in .zst."""
 
 import io
 import os
@@ -13,33 +8,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
-import msgspec
 import zstandard
 
-from events.codec import decode, encode, from_json, to_json
+from dorm.history.lines import Lines, written
 from events.errors import Corrupt, NotFound, Rejected
 from events.recorded import Recorded
 
-FORMAT: Final = "dorm-events/1"
 COMPRESSED: Final = ".zst"
-
-
-class _Header(msgspec.Struct):
-    format: str
-    cluster: str
-
-
-class _Line(msgspec.Struct):
-    event: msgspec.Raw
-    revision: int
-    segment: int
-
-
-class _End(msgspec.Struct):
-    """The last line. `through` is the revision of the last event."""
-
-    events: int
-    through: int
 
 
 def write_file(path: str, history: Iterable[Recorded], *, cluster: str) -> int:
@@ -48,13 +23,11 @@ def write_file(path: str, history: Iterable[Recorded], *, cluster: str) -> int:
     Raises:
         Rejected: The file cannot be written; what stood there before still does.
     """
-    count = through = 0
+    count = -2  # the first line and the last one are no events
     with _replaced(path) as stream:
-        stream.write(to_json(_Header(format=FORMAT, cluster=cluster)) + b"\n")
-        for recorded in history:
-            stream.write(_line(recorded))
-            count, through = count + 1, recorded.revision
-        stream.write(to_json(_End(events=count, through=through)) + b"\n")
+        for line in written(history, cluster=cluster):
+            stream.write(line)
+            count += 1
     return count
 
 
@@ -66,7 +39,7 @@ def cluster_of(path: str) -> str:
         Rejected: There is no file (`NotFound`), or it cannot be read.
     """
     with _opened(path) as lines:
-        return _header(path, lines).cluster
+        return Lines(path, lines).header().cluster
 
 
 def read_file(path: str) -> Iterator[Recorded]:
@@ -77,46 +50,9 @@ def read_file(path: str) -> Iterator[Recorded]:
         Rejected: There is no file (`NotFound`), or it cannot be read.
     """
     with _opened(path) as lines:
-        _header(path, lines)
-        count = through = 0
-        for line in lines:
-            if not line.startswith(b'{"event":'):
-                _check_end(path, line, _End(events=count, through=through))
-                if next(lines, b""):
-                    raise Corrupt(f"{path}: there is more behind the last line")
-                return
-            stored = from_json(line, _Line)
-            raw = bytes(stored.event)
-            yield decode(raw, revision=stored.revision, segment=stored.segment)
-            count, through = count + 1, stored.revision
-        raise Corrupt(f"{path}: the file is cut off after {count} events")
-
-
-def _line(recorded: Recorded) -> bytes:
-    event = msgspec.Raw(encode(recorded))
-    return to_json(_Line(event=event, revision=recorded.revision, segment=recorded.segment)) + b"\n"
-
-
-def _header(path: str, lines: Iterator[bytes]) -> _Header:
-    first = next(lines, b"")
-    try:
-        header = from_json(first, _Header)
-    except Corrupt as error:
-        raise Corrupt(f"{path}: this is no exported history (dorm-events export)") from error
-    if header.format != FORMAT:
-        raise Corrupt(
-            f"{path}: the format is {header.format!r}, this Dorm reads {FORMAT}: upgrade this one"
-        )
-    return header
-
-
-def _check_end(path: str, line: bytes, seen: _End) -> None:
-    end = from_json(line, _End)
-    if end != seen:
-        raise Corrupt(
-            f"{path}: {seen.events} events through revision {seen.through} are here, but the last "
-            f"line says {end.events} through {end.through}"
-        )
+        text = Lines(path, lines)
+        text.header()
+        yield from text.events()
 
 
 @contextmanager

@@ -7,10 +7,12 @@ from typing import Final, Protocol
 import attrs
 
 from dorm import etcd
+from dorm.files import SystemFiles
 from dorm.history.files import cluster_of, read_file
 from dorm.keys import Keys
 from dorm.log.etcd_log import EtcdLog
-from events.errors import NotFound
+from dorm.space.archive import Archive
+from events.errors import Archived, NotFound
 from events.log import Page
 from events.recorded import Recorded
 
@@ -56,27 +58,52 @@ class FileSource:
 
 @attrs.frozen
 class EtcdSource:
-    """A history in etcd. It is only read; nothing is ever written."""
+    """A history in etcd, and in the archive of what left etcd. It is only read.
+
+    Attributes:
+        archive: The directory that the masters have as `--archive`; without it, only a history
+            that is still all in etcd can be read.
+    """
 
     endpoints: Sequence[str]
     cluster: str
+    archive: str = ""
 
     def events(self, *, follow: bool = False) -> Iterator[Recorded]:
         """See `Source`."""
         with asyncio.Runner() as runner:
             connection = runner.run(_Connection.open(self.endpoints, self.cluster))
             try:
-                after = 0
+                after = segment = 0
                 while True:  # Ends at the end of the log, or with the reader when it follows.
-                    page = runner.run(connection.read(after))
+                    try:
+                        page = runner.run(connection.read(after))
+                    except Archived as gone:
+                        # Read one by one: together they may be more than fits into memory.
+                        for number in range(segment, gone.segment):
+                            found = runner.run(self._archived(number))
+                            yield from (one for one in found if one.revision > after)
+                        after, segment = gone.revision, gone.segment
+                        continue
                     yield from page.recorded
                     after = page.through
+                    segment = page.recorded[-1].segment if page.recorded else segment
                     if page.at_end and not follow:
                         return
                     if page.at_end:
                         runner.run(asyncio.sleep(POLL_S))
             finally:
                 runner.run(connection.close())
+
+    async def _archived(self, segment: int) -> tuple[Recorded, ...]:
+        if not self.archive:
+            raise NotFound(
+                f"has left etcd: the history of cluster {self.cluster} begins in the archive",
+                field="segment",
+                value=str(segment),
+                hint="name the directory that the masters have as --archive, with --archive DIR",
+            )
+        return await Archive(SystemFiles(), self.archive, cluster=self.cluster).read(segment)
 
 
 @attrs.frozen

@@ -19,7 +19,7 @@ from dorm import labels
 from dorm.api.client import ApiClient
 from dorm.local.binaries import EtcdBinary
 from dorm.local.docker_api import DockerApi
-from dorm.local.etcd_process import HOST, EtcdCluster, free_ports
+from dorm.local.etcd_process import HOST, QUOTA_BYTES, EtcdCluster, free_ports
 from dorm.local.interrupts import ignored
 from dorm.local.processes import Child
 from dorm.warden.process import SystemWarden
@@ -190,7 +190,11 @@ class LocalCluster:
 
     def _master_command(self, name: str) -> list[str]:
         listen = f"{HOST}:{self._master_ports[name]}"
-        return [*self._dorm("master"), "--name", name, "--listen", listen]
+        quota = f"{QUOTA_BYTES >> 20}MiB"
+        return [
+            *self._dorm("master"),
+            *("--name", name, "--listen", listen, "--etcd-quota", quota),
+        ]
 
     def _agent_command(self, name: str) -> list[str]:
         shape = self.shape

@@ -15,10 +15,10 @@ from events.errors import Unavailable
 
 HOST: Final = "127.0.0.1"
 READY_S: Final = 20.0
+QUOTA_BYTES: Final = 4 << 30
 _FLAGS: Final = (
     "--logger=zap",
     "--pre-vote=true",  # off in 3.4: a healed partition then stalls the whole cluster for seconds
-    "--quota-backend-bytes=4294967296",
     "--auto-compaction-mode=periodic",
     "--auto-compaction-retention=1h",
 )
@@ -57,6 +57,7 @@ class EtcdCluster:
         size: int = 1,
         client_ports: Sequence[int] = (),
         fsync: bool = True,
+        quota_bytes: int = QUOTA_BYTES,
     ) -> "EtcdCluster":
         """Start a cluster and wait until every member serves.
 
@@ -67,6 +68,7 @@ class EtcdCluster:
             size: How many members.
             client_ports: One per member; free ones when left out.
             fsync: False trades durability for speed, in tests.
+            quota_bytes: How large the database of a member may become.
 
         Raises:
             Unavailable: A member ended or did not serve in time; the message has its last words.
@@ -88,6 +90,7 @@ class EtcdCluster:
                     f"--listen-peer-urls=http://{HOST}:{peer}",
                     f"--initial-advertise-peer-urls=http://{HOST}:{peer}",
                     f"--initial-cluster={everybody}",
+                    f"--quota-backend-bytes={quota_bytes}",
                     *_FLAGS,
                     *(() if fsync else ("--unsafe-no-fsync",)),
                 )

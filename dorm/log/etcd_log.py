@@ -8,13 +8,13 @@ from dorm.keys import Keys
 from dorm.log.producer import AlreadyThere, OnceKey, Producer
 from dorm.log.reader import Reader
 from dorm.log.segments import Segments
-from dorm.ports.etcd import Delete, Etcd, Put
+from dorm.ports.etcd import Delete, Etcd, KeyValue, Put
 from events.apps import AppSubmitted
 from events.catalog import Event
 from events.codec import digest, from_json, to_json
 from events.control import SegmentSealed
 from events.log import Page, Receipt, check_batch, repeated
-from events.recorded import Stamp
+from events.recorded import Recorded, Stamp
 
 
 class _Submit(msgspec.Struct):
@@ -72,15 +72,26 @@ class EtcdLog:
         once = OnceKey(key=self._keys.submit(key), value=memory)
         match await self._producer.write((event,), stamp=stamp, once=once):
             case AlreadyThere(item=item):
-                first = from_json(item.value, _Submit)
-                receipt = Receipt(app_id=first.app_id, revision=item.create_revision)
-                return repeated(key, body, first.body, receipt)
+                return _receipt(item, event, key)
             case revision:
                 return Receipt(app_id=event.app_id, revision=revision)
+
+    async def receipt(self, event: AppSubmitted, *, key: str) -> Receipt | None:
+        """See `events.log.EventLog`."""
+        item = await self._etcd.get(self._keys.submit(key))
+        return None if item is None else _receipt(item, event, key)
 
     async def read(self, *, after: int = 0) -> Page:
         """See `events.log.EventLog`."""
         return await self._reader.read(after=after)
+
+    async def segment(self, number: int) -> tuple[Recorded, ...]:
+        """Return all events of a closed segment; raises `Archived` when it is gone."""
+        return await self._reader.segment(number)
+
+    async def seal_of(self, number: int) -> SegmentSealed | None:
+        """Return the seal that the log has for a segment; None before it is sealed."""
+        return await self._reader.seal_of(number)
 
     async def seal(self, number: int, *, previous: str) -> SegmentSealed:
         """Return the seal of a closed segment; `previous` is the sha256 of the seal before it."""
@@ -97,3 +108,10 @@ class EtcdLog:
             name=producer,
             mark_revision=self._mark_revision,
         )
+
+
+def _receipt(item: KeyValue, event: AppSubmitted, key: str) -> Receipt:
+    """Return the first answer to a submit that comes again under the same key."""
+    first = from_json(item.value, _Submit)
+    receipt = Receipt(app_id=first.app_id, revision=item.create_revision)
+    return repeated(key, digest(to_json(event.spec)), first.body, receipt)

@@ -41,19 +41,28 @@ class Reader:
             )
         number = await self._segments.number_behind(after, current)
         while number < current.number:
-            recorded = await self._segment(number, after=after, through=current.revision)
+            recorded = await self._whole(number, after=after, through=current.revision)
             if recorded:
                 closed_at = await self._segments.closed_at(number, current)
                 return Page(recorded=recorded, through=closed_at, at_end=False)
             number += 1
-        recorded = await self._segment(number, after=after, through=current.revision)
+        recorded = await self._whole(number, after=after, through=current.revision)
         return Page(recorded=recorded, through=current.revision, at_end=True)
+
+    async def segment(self, number: int) -> tuple[Recorded, ...]:
+        """Return all events of a closed segment, in order.
+
+        Raises:
+            Archived: The log does not have it any more.
+            Unavailable: etcd did not answer.
+        """
+        current = await self._segments.current()
+        assert number < current.number, f"segment {number} is still open"
+        return await self._whole(number, after=0, through=current.revision)
 
     async def seal(self, number: int, *, previous: str) -> SegmentSealed:
         """Return the seal of a closed segment; `previous` is the sha256 of the seal before."""
-        current = await self._segments.current()
-        assert number < current.number, f"segment {number} is still open"
-        recorded = await self._segment(number, after=0, through=current.revision)
+        recorded = await self.segment(number)
         return SegmentSealed(
             segment=number,
             count=len(recorded),
@@ -62,6 +71,25 @@ class Reader:
             sha256=segment_digest(recorded),
             previous=previous,
         )
+
+    async def seal_of(self, number: int) -> SegmentSealed | None:
+        """Return the seal that the log has for a segment; None when it is not sealed yet.
+
+        It is one of the first events behind the segment, because the leader seals at once.
+        """
+        current = await self._segments.current()
+        for later in range(number + 1, current.number + 1):
+            for recorded in await self._whole(later, after=0, through=current.revision):
+                event = recorded.event
+                if isinstance(event, SegmentSealed) and event.segment == number:
+                    return event
+        return None
+
+    async def _whole(self, number: int, *, after: int, through: int) -> tuple[Recorded, ...]:
+        """Return the events of a segment between two revisions, and none of them missing."""
+        recorded = await self._segment(number, after=after, through=through)
+        await self._segments.check_whole(number)
+        return recorded
 
     async def _segment(self, number: int, *, after: int, through: int) -> tuple[Recorded, ...]:
         prefix, start = self._keys.segment(number), ""

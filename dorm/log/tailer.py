@@ -51,6 +51,7 @@ class Tailer:
         An empty batch is a sign of life: there is nothing new, and etcd answers.
 
         Raises:
+            Archived: The log begins behind the position: go on from a snapshot.
             Corrupt: What is stored is no event.
             Regressed: etcd went back behind what was read.
             Missed: A watch has lost an event, and a later one was delivered.

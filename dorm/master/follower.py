@@ -34,20 +34,31 @@ class Follower:
         self.events_read = 0
         self.last: Recorded | None = None
         self.paused: Callable[[], bool] = lambda: False
+        self._after = self.state.revision
         self._batches, self._clock = batches, clock
         self._moved = asyncio.Condition()
         self._wake_ups: set[asyncio.Event] = set()
         self._read_at: float | None = None
 
+    def begin(self, state: ClusterState, *, after: int) -> None:
+        """Go on from another state, which includes every event up to revision `after`.
+
+        What was read is forgotten: the store may hold another history. Only while `run` does not
+        run.
+        """
+        self.state, self._after = state, max(after, state.revision)
+        self.last, self._read_at = None, None
+
     async def run(self) -> None:
         """Fold until paused. Called again, it reads on from where it stands.
 
         Raises:
+            Archived: The log does not have the next event any more: begin anew.
             Corrupt: The log does not decode or fold. The process must stop.
             Missed: The state has a hole: begin anew.
             Regressed: The store stands before what was read. Call again once it does not.
         """
-        async for batch in self._batches(self.state.revision):
+        async for batch in self._batches(max(self._after, self.state.revision)):
             if self.paused():
                 return
             self._read_at = self._clock.monotonic()
@@ -60,10 +71,6 @@ class Follower:
                 self._moved.notify_all()
             for event in self._wake_ups:
                 event.set()
-
-    def begin_anew(self, state: ClusterState) -> None:
-        """Forget what was read: the store holds another history. Only while `run` does not run."""
-        self.state, self.last, self._read_at = state, None, None
 
     def wake(self, event: asyncio.Event) -> None:
         """Set `event` whenever the state moves."""

@@ -10,10 +10,10 @@ from dorm.backoff import Backoff
 from dorm.config import MasterConfig
 from dorm.failpoints import point
 from dorm.keys import Keys
-from dorm.log import snapshots
 from dorm.log.etcd_log import EtcdLog
 from dorm.log.leadership import Leadership
 from dorm.log.tailer import Tailer
+from dorm.master.beginning import beginning
 from dorm.master.company import Company, MasterCard
 from dorm.master.follower import Follower
 from dorm.master.gauges import Gauges
@@ -28,12 +28,17 @@ from dorm.master.term import Term
 from dorm.master.upkeep import Upkeep
 from dorm.planner.port import Planner
 from dorm.ports import Clock, Etcd, Randomness
+from dorm.space.archive import Archive
+from dorm.space.gauges import SpaceGauges
+from dorm.space.keeper import Keeper
+from dorm.space.levels import Space
+from dorm.space.watching import SpaceWatch
 from dorm.status import NodeStatus
 from dorm.store import Alarm, StoreMark
 from dorm.version import dorm_version
 from events.catalog import Event
 from events.codec import from_json
-from events.errors import Corrupt, Fenced, Missed, Regressed, Unavailable
+from events.errors import Archived, Corrupt, Fenced, Missed, Regressed, Unavailable
 from events.log import EventLog
 from events.recorded import Stamp
 from events.state import ClusterState
@@ -63,10 +68,15 @@ class Master:
         clock: Clock,
         randomness: Randomness,
         other_logs: Sequence[EventLog] = (),
+        archive: Archive | None = None,
     ) -> None:
-        """Take the ports; `other_logs` are those of this process that follow its epoch too."""
+        """Take the ports; `other_logs` are those of this process that follow its epoch too.
+
+        Without an archive nothing of the log is ever deleted.
+        """
         self.metrics = Metrics()
         self.metrics.add(Gauges(self))
+        self.metrics.add(SpaceGauges(self.space))
         self._config, self._etcd, self._event_log = config, etcd, log
         self._planner = planner
         self._clock, self._randomness = clock, randomness
@@ -104,6 +114,18 @@ class Master:
             etcd, self._keys, name=config.name, url=config.url, clock=clock, randomness=randomness
         )
         self._status_reads: dict[str, tuple[int, NodeStatus | None]] = {}
+        self._archive = archive
+        self._space = SpaceWatch(etcd, clock=clock, quota_bytes=config.space.quota_bytes)
+        self._room = Keeper(
+            config.space,
+            etcd=etcd,
+            keys=self._keys,
+            log=log,
+            archive=archive,
+            watch=self._space,
+            clock=clock,
+            randomness=randomness,
+        )
 
     # What the API sees (`dorm.api.view.View`)
 
@@ -118,6 +140,10 @@ class Master:
     def is_leader(self) -> bool:
         """Return whether this master is in office, by its own clock."""
         return self._leadership.still_mine()
+
+    def space(self) -> Space:
+        """Return how full etcd was a moment ago."""
+        return self._space.now
 
     async def wait_for(self, revision: int) -> None:
         """Wait until the state has reached `revision`."""
@@ -176,15 +202,16 @@ class Master:
             ExceptionGroup: Of `Corrupt`: the log does not fold. The process must stop.
         """
         while True:  # One turn for each epoch of the store.
-            await self._start_from_snapshot()
+            await self._begin()
             try:
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(self._follow(), name="follow")
+                    tasks.create_task(self._space.run(), name="space")
                     tasks.create_task(self._read_statuses(), name="statuses")
                     tasks.create_task(self._lead_in_turn(), name="lead")
                     tasks.create_task(self._holding.run(), name="hold")
                     tasks.create_task(self._company.run(), name="company")
-            except* (NewEpoch, Missed) as group:
+            except* (NewEpoch, Missed, Archived) as group:
                 reasons = [str(error) or type(error).__name__ for error in group.exceptions]
                 _log.warning("master.begins_anew", reasons=reasons)
             await self._leadership.resign()
@@ -193,7 +220,7 @@ class Master:
         """Hand over at once, for a clean stop."""
         await self._leadership.resign()
 
-    async def _start_from_snapshot(self) -> None:
+    async def _begin(self) -> None:
         backoff = Backoff(self._clock, self._randomness)
         while True:  # Ends when etcd answers; a master without etcd has nothing to do.
             try:
@@ -201,12 +228,13 @@ class Master:
                 for log in self._logs:
                     log.enter(self._holding.known.epoch, self._holding.mark_revision)
                 await self._event_log.bootstrap()
-                snapshot = await snapshots.load(self._etcd, self._keys)
+                found = await beginning(self._etcd, self._keys, self._event_log, self._archive)
             except Unavailable as error:
                 await self._pause("master.start_delayed", error, backoff)
                 continue
-            self._follower.begin_anew(snapshot or ClusterState())
-            point("master.snapshot.loaded")
+            self._follower.begin(found.state, after=found.after)
+            if found.after:
+                point("master.snapshot.loaded")
             return
 
     async def _follow(self) -> None:
@@ -253,13 +281,17 @@ class Master:
         )
         self._follower.wake(moved)
         keeper = asyncio.create_task(self._leadership.keep(), name="keep lease")
+        room = asyncio.create_task(self._room.run(epoch), name="keep room")
         try:
             await self._work(term, upkeep, moved)
         finally:
             self._follower.forget(moved)
             keeper.cancel()
-            await asyncio.gather(keeper, return_exceptions=True)
+            room.cancel()
+            _, failure = await asyncio.gather(keeper, room, return_exceptions=True)
             await term.end()
+            if isinstance(failure, Exception):  # It handles what may happen, so this is a bug.
+                raise failure
 
     async def _work(self, term: Term, upkeep: Upkeep, moved: asyncio.Event) -> None:
         backoff = Backoff(self._clock, self._randomness)

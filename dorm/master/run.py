@@ -19,6 +19,7 @@ from dorm.api.routes import build
 from dorm.api.service import Service
 from dorm.clock import SystemClock, SystemRandomness
 from dorm.config import MasterConfig
+from dorm.files import SystemFiles
 from dorm.keys import Keys
 from dorm.log.etcd_log import EtcdLog
 from dorm.master.master import Master
@@ -26,6 +27,7 @@ from dorm.master.metrics import CONTENT_TYPE, Metrics
 from dorm.planner.supervisor import ChildPlanner
 from dorm.ports import Etcd
 from dorm.serving import listen, run_beside
+from dorm.space.archive import Archive
 from events.errors import Corrupt
 
 _log = structlog.get_logger()
@@ -59,6 +61,8 @@ async def _run(config: MasterConfig) -> int:
         return EtcdLog(client, keys, producer=f"{config.name}.{part}.{incarnation}")
 
     api_log = log_of("api")
+    directory = config.space.archive
+    archive = Archive(SystemFiles(), directory, cluster=config.cluster.cluster)
     planner = ChildPlanner(config.planner, clock=clock, randomness=randomness)
     master = Master(
         config,
@@ -68,6 +72,7 @@ async def _run(config: MasterConfig) -> int:
         clock=clock,
         randomness=randomness,
         other_logs=(api_log,),
+        archive=archive if directory else None,
     )
     agents = HttpAgentLogs()
     checkup = Checkup(master, etcd=client, endpoints=config.cluster.etcd, clock=clock)

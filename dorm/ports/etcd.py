@@ -95,7 +95,14 @@ class WatchEvent:
 
 @attrs.frozen(kw_only=True)
 class MemberStatus:
-    """What one etcd member says of itself. `leader_id` 0 means that it sees no leader."""
+    """What one etcd member says of itself. `leader_id` 0 means that it sees no leader.
+
+    Attributes:
+        db_bytes: Of its database file. Only a defragmentation makes it smaller.
+        in_use_bytes: What of that holds anything; 0 when the member does not tell.
+        quota_bytes: How large the file may become; 0 when the member does not tell (before 3.6).
+        no_space: Whether it reports that the store is full, so that etcd refuses all that writes.
+    """
 
     endpoint: str
     version: str
@@ -104,6 +111,9 @@ class MemberStatus:
     leader_id: int
     revision: int
     db_bytes: int
+    in_use_bytes: int = 0
+    quota_bytes: int = 0
+    no_space: bool = False
 
 
 class Etcd(Protocol):

@@ -12,6 +12,7 @@ from dorm.api.logs import LogReader
 from dorm.api.routes import build
 from dorm.api.service import Service
 from dorm.doctor import Finding
+from dorm.space.levels import Space
 from dorm.status import NodeStatus
 from dorm.store import Alarm, StoreMark
 from events.catalog import Event
@@ -35,6 +36,7 @@ class StandInView:
         self.held = ""
         self.old_master = ""
         self.begun: list[int] = []
+        self.room = Space()
 
     def state(self) -> ClusterState:
         """See `View`."""
@@ -47,6 +49,10 @@ class StandInView:
     def is_leader(self) -> bool:
         """See `View`."""
         return True
+
+    def space(self) -> Space:
+        """See `View`."""
+        return self.room
 
     async def wait_for(self, revision: int) -> None:
         """See `View`."""

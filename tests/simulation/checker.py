@@ -152,10 +152,9 @@ class Checker:
 
     def _event_written(self, revision: int, change: WatchEvent) -> None:
         item = change.item
-        self.require(change.kind == "put", f"{item.key} was deleted from the log")
-        self.require(item.version == 1, f"{item.key} was written twice")
         if change.kind == "delete":
-            return
+            return  # `tests.simulation.archived` judges that.
+        self.require(item.version == 1, f"{item.key} was written twice")
         segment = int(item.key.removeprefix(self._keys.events).split("/")[0])
         recorded = decode(item.value, revision=revision, segment=segment)
         self.recorded.append(recorded)

@@ -8,16 +8,18 @@ from typing import Any, Final
 import attrs
 
 from dorm.agent.agent import Agent
-from dorm.config import AgentConfig, ClusterConfig, MasterConfig, MountSource
+from dorm.config import AgentConfig, ClusterConfig, MasterConfig, MountSource, SpaceConfig
 from dorm.keys import Keys
 from dorm.log.etcd_log import EtcdLog
 from dorm.master.master import Master
 from dorm.planner.inline import InlinePlanner
+from dorm.space.archive import Archive
 from events.codec import from_json
 from events.nodes import Device
 from events.policy import LayoutRules
 from events.units import Resources
 from reconcilers.documents import NodeDocument
+from tests.simulation.archived import ArchiveChecker
 from tests.simulation.checker import Checker
 from tests.simulation.crash_points import CrashPoints
 from tests.simulation.docker import Engine, SimDocker
@@ -38,8 +40,11 @@ DRIFT: Final = 0.02
 BOOT_S_MAX: Final = 3_600.0
 SKEW_MS_MAX: Final = 3_600_000  # nobody decides by UTC
 SUPERVISION_S: Final = 1.0
-SEGMENT_EVENTS_MAX: Final = 80  # small, so that each run rolls over and starts from snapshots
+SEGMENT_EVENTS_MAX: Final = 40  # small, so that each run rolls over and starts from snapshots
 SNAPSHOT_EVERY: Final = 30
+SPACE: Final = SpaceConfig(
+    archive=f"{SHARED}/archive", retain_events=60, compact_every_s=4.0, history_s=12.0
+)
 RULES: Final = LayoutRules(min_run_ms=0, touch_factor=1.0)  # as many resizes as there can be
 
 
@@ -98,8 +103,11 @@ class Cluster:
         self._starts = 0
         self._clocks: dict[str, MachineClock] = {}
         self._master_names = tuple(f"m{index}" for index in range(masters))
-        shared: dict[str, bytes] = {}
-        self.machines = {node_id: self._machine(node_id, Disk(shared)) for node_id in node_ids}
+        self._shared: dict[str, bytes] = {}
+        disks = {node_id: Disk(self._shared) for node_id in node_ids}
+        self.machines = {node_id: self._machine(node_id, disks[node_id]) for node_id in node_ids}
+        store = self.store
+        self.archived = ArchiveChecker(self.keys, store, self._shared, SPACE.archive, self.checker)
 
     def start(self) -> None:
         """Start every master and agent."""
@@ -120,6 +128,7 @@ class Cluster:
             cluster=ClusterConfig(cluster=CLUSTER),
             segment_events_max=SEGMENT_EVENTS_MAX,
             snapshot_every=SNAPSHOT_EVERY,
+            space=SPACE,
         )
         master = Master(
             config,
@@ -128,6 +137,7 @@ class Cluster:
             planner=InlinePlanner(),
             clock=clock,
             randomness=randomness,
+            archive=Archive(SimFiles(Disk(self._shared), process), SPACE.archive, cluster=CLUSTER),
         )
         self.masters[name] = process, master
         process.spawn(master.run())

@@ -24,7 +24,7 @@ from dorm.ports.etcd import (
     TxnResult,
     WatchEvent,
 )
-from events.errors import Compacted, Rejected, Unavailable
+from events.errors import Compacted, NoSpace, Rejected
 from tests.simulation.etcd_bells import Bells
 from tests.simulation.etcd_limits import check_limits
 from tests.simulation.etcd_members import Member, Members
@@ -182,7 +182,7 @@ class EtcdStore:
 
     def _check_space(self) -> None:
         if self.full:
-            raise Unavailable("etcdserver: mvcc: database space exceeded")
+            raise NoSpace("etcdserver: mvcc: database space exceeded")
 
     # Leases
 
@@ -315,6 +315,7 @@ class EtcdStore:
             leader_id=member.leader_id,
             revision=self.revision if member.revision is None else member.revision,
             db_bytes=sum(len(item.key) + len(item.value) for item in self._items.values()),
+            no_space=self.full,
         )
 
 
