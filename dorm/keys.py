@@ -22,6 +22,7 @@ class Keys:
         self.desireds = f"{self.root}/desired/"
         self.tenures = f"{self.root}/tenure/"
         self.masters = f"{self.root}/masters"
+        self.nothing = f"{self.root}/nothing"  # never written
         self.statuses = f"{self.root}/status/"
         self.snapshot_latest = f"{self.root}/snap/latest"
         self.reclaimed = f"{self.root}/admin/reclaimed"

@@ -14,7 +14,7 @@ import structlog
 from dorm.agent.world import RENEWAL_MAX_S, World
 from dorm.failpoints import point
 from dorm.keys import Keys
-from dorm.ports import Compare, Get, KeyValue, Put, TxnResult
+from dorm.ports import Compare, Delete, Get, KeyValue, Put, TxnResult
 from dorm.tenure import TenureRecord
 from events.codec import from_json, to_json
 from events.errors import Corrupt, Rejected, Unavailable
@@ -70,6 +70,7 @@ class Registration:
         self._etcd, self._clock = world.etcd, world.clock
         self._backoff = world.backoff(max_s=RENEWAL_MAX_S)
         keys = Keys(cluster)
+        self._nothing = keys.nothing
         self._key, self._tenure_key, self._node_id = (
             keys.node(node_id),
             keys.tenure(node_id),
@@ -104,11 +105,8 @@ class Registration:
         Raises:
             Unavailable: The outcome is unknown; the next write replaces this one anyway.
         """
-        guards = [Compare(self._key, "create", self._create_revision)]
-        if self._tenure is not None:
-            guards.append(Compare(self._tenure_key, "mod", self._tenure_revision))
         try:
-            written = await self._etcd.txn(guards, [Put(key, value, self.lease_id), *reads])
+            written = await self._etcd.txn(self._guards(), [Put(key, value, self.lease_id), *reads])
         except Rejected:  # The lease went a moment ago.
             written = None
         if written is None or not written.succeeded:
@@ -116,6 +114,26 @@ class Registration:
             return None
         self.wrote = key, written.revision
         return written
+
+    async def stands(self) -> bool:
+        """Return whether node key and tenure are as left, for a time without room to write.
+
+        A full etcd still deletes, and a delete goes through its log as a put does. What is deleted
+        here never exists, so nothing changes.
+
+        Raises:
+            Unavailable: The outcome is unknown.
+        """
+        answer = await self._etcd.txn(self._guards(), [Delete(self._nothing)])
+        if not answer.succeeded:
+            self.lease_id = 0
+        return answer.succeeded
+
+    def _guards(self) -> list[Compare]:
+        guards = [Compare(self._key, "create", self._create_revision)]
+        if self._tenure is not None:
+            guards.append(Compare(self._tenure_key, "mod", self._tenure_revision))
+        return guards
 
     async def _register(self) -> bool:
         """Return whether the node key is held. Reads both keys at one revision."""

@@ -8,7 +8,6 @@ Losing etcd must not stop a training. While beats fail the right is extended, fr
 the question was sent, if nobody can be at work to take it away:
 
 - most members of etcd answer that they see no leader, or
-- etcd is full, so that no tenure can be ended, or
 - every registered master gives its word not to end it for now (as in Patroni's failsafe mode).
 
 An extension never revives a right that has lapsed while it was asked for.
@@ -98,7 +97,7 @@ class Right:
                 answer = await self._write()
         except NoSpace as error:
             _log.error("right.no_space", reason=str(error))
-            await self._extend(sent_at)
+            await self._beat_without_room()
         except (Unavailable, TimeoutError) as error:
             _log.warning("right.unanswered", reason=str(error))
             await self._attest()
@@ -107,6 +106,18 @@ class Right:
                 point("agent.right.written")
                 await self._extend(sent_at)
                 await self._learn(answer)
+
+    async def _beat_without_room(self) -> None:
+        """Beat by a delete: one member may be full by itself, while the others end a tenure."""
+        sent_at = self._world.clock.monotonic()
+        try:
+            async with asyncio.timeout(ATTEST_S_MAX):
+                stands = await self._registration.stands()
+        except (Unavailable, TimeoutError) as error:
+            _log.warning("right.unanswered", reason=str(error))
+            return
+        if stands:
+            await self._extend(sent_at)
 
     async def _is_guarded(self) -> bool:
         """Return whether somebody would freeze what has no right to run."""
