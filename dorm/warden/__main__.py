@@ -3,7 +3,8 @@
 It is hard to end on purpose. SIGHUP and SIGINT are ignored. SIGTERM ends it when nothing is left to
 guard, and removes its groups then; while something is, only when the file `warden.leave` lies in
 the run directory, and then its groups stay as they are. It ends by itself when there is nothing to
-guard and no agent has renewed a permit for a minute; its groups stay then, empty and frozen.
+guard and no agent has renewed a permit for a minute; its groups stay then, empty and frozen. And
+when its run directory is removed, with every group frozen: nobody can speak to it any more.
 
 Exit codes: 0 ended as asked or idle, 2 cannot guard anything here, 3 another warden does.
 """
@@ -56,8 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         tree = Tree(mounts.find(options.hierarchy), options.cgroup)
         tree.check()
-        with _alone(paths.lock, tree.base):
-            _guard(paths, tree, idle_s=options.idle_s)
+        with _alone(paths.lock, tree.base) as lock:
+            _guard(paths, tree, lock, idle_s=options.idle_s)
     except Conflict as error:
         return _refuse(error, EXIT_ANOTHER)
     except Rejected as error:
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return EXIT_OK
 
 
-def _guard(paths: RunPaths, tree: Tree, *, idle_s: float) -> None:
+def _guard(paths: RunPaths, tree: Tree, lock: int, *, idle_s: float) -> None:
     journal = Journal(paths.journal)
     watch = Watch(paths, tree, journal)
     why = ""
@@ -80,6 +81,9 @@ def _guard(paths: RunPaths, tree: Tree, *, idle_s: float) -> None:
         elif watch.is_idle(idle_s):
             watch.close_up()
             why = "idle"
+        elif not _is_at(lock, paths.lock):
+            watch.close_up()  # No agent can reach us any more, and the next one's warden waits.
+            why = "its run directory is gone"
     with contextlib.suppress(OSError):
         journal.note("ended", why=why)
 
@@ -110,8 +114,16 @@ def _harden() -> None:
         os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)
 
 
+def _is_at(number: int, path: Path) -> bool:
+    """Return whether an open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(number), path.lstat())
+    except OSError:
+        return False
+
+
 @contextlib.contextmanager
-def _alone(path: Path, group: Path) -> Iterator[None]:
+def _alone(path: Path, group: Path) -> Iterator[int]:
     """Hold the run directory's lock, with who we are in it, and the node's group itself.
 
     Raises:
@@ -141,7 +153,7 @@ def _alone(path: Path, group: Path) -> Iterator[None]:
         ours = json.dumps({"pid": pid, "start_ticks": machine.start_ticks(pid)})
         os.ftruncate(lock, 0)
         os.pwrite(lock, ours.encode(), 0)
-        yield
+        yield lock
 
 
 def _taken(number: int) -> bool:

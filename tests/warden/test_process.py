@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -229,6 +230,20 @@ async def test_an_idle_one_ends_by_itself_and_leaves_its_groups_frozen(node: Nod
     assert len(node.tree.groups()) == 4
     assert await node.warden.stop()
     assert not node.tree.base.exists()
+
+
+async def test_one_whose_run_directory_is_gone_makes_way_with_all_frozen(node: Node) -> None:
+    """Nobody can speak to it any more, and it would keep the next one from the node's group."""
+    assert await node.warden.ensure()
+    await node.permit(SECONDS)
+    counter = node.counter()
+    await counter.steps()
+    first = node.status().pid
+
+    shutil.rmtree(node.run_dir)
+    await until(lambda: not is_alive(first))
+    assert await counter.stands()
+    assert await node.another_agents().ensure()
 
 
 async def test_without_root_it_refuses_and_says_what_to_do(node: Node) -> None:
