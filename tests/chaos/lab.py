@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,6 @@ import docker
 from dorm.local.binaries import obtain_etcd
 from dorm.local.engine import engine
 from dorm.local.images import DEMO_IMAGE, ensure_demo_image
-from dorm.local.interrupts import ignored
 from dorm.local.places import local_dir
 from tests.chaos import enclosure
 from tests.chaos.journal import Journal
@@ -64,9 +63,8 @@ def outside(module: str, arguments: Sequence[str], judge: Callable[[Path, int], 
         return judge(folder, code)
 
 
-@contextlib.contextmanager
-def inside(folder: Path, *, image: Path, etcd: Path) -> Iterator[Lab]:
-    """Yield a running, watched cluster, and end it. Only inside a room of its own.
+def inside(folder: Path, *, image: Path, etcd: Path) -> Lab:
+    """Return a running, watched cluster. Only inside a room of its own, whose end is its end.
 
     Raises:
         Unavailable: It did not start.
@@ -82,13 +80,9 @@ def inside(folder: Path, *, image: Path, etcd: Path) -> Iterator[Lab]:
         docker_url=programs.docker_url,
         permits=programs.permits,
     )
-    try:
-        programs.start(image)
-        observer.start()
-        yield Lab(network=network, programs=programs, observer=observer, journal=journal)
-    finally:
-        with ignored():
-            programs.stop()
+    programs.start(image)
+    observer.start()
+    return Lab(network=network, programs=programs, observer=observer, journal=journal)
 
 
 def _image_file() -> Path:

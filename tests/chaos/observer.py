@@ -29,6 +29,7 @@ from tests.chaos.journal import CGROUPS, DOCKER, ETCD, PERMITS, Journal, boottim
 
 LOOK_S: Final = 0.1
 AGAIN_S: Final = 0.2
+JOIN_S: Final = 1.0  # whoever waits for Docker's next event has nothing more to write down
 _CONTAINER: Final = re.compile(r"[0-9a-f]{64}$")
 _V1: Final = Path("/sys/fs/cgroup/freezer")
 _V2: Final = Path("/sys/fs/cgroup")
@@ -67,7 +68,7 @@ class Observer:
             time.sleep(0.05)
         self._over.set()
         for thread in self._threads:
-            thread.join(timeout=10)
+            thread.join(timeout=JOIN_S)
 
     # etcd
 

@@ -138,20 +138,6 @@ class Programs:
                     return host
         return None
 
-    def stop(self) -> None:
-        """End everything, containers first."""
-        engine = self.children.get(ENGINE)
-        rest = [child for child in self.children.values() if child is not engine]
-        for child in rest:
-            child.ask_to_stop()
-        for child in rest:
-            child.stop()
-        if engine is not None:
-            engine.thaw()
-            with contextlib.suppress(DormError), contextlib.closing(self.docker()) as api:
-                api.remove_containers(self.label)
-            engine.stop()
-
     def docker(self) -> DockerApi:
         """Return a client of the engine."""
         return DockerApi(self.docker_url)

@@ -83,21 +83,19 @@ def _inside(arguments: Any) -> int:  # noqa: ANN401 - argparse's own
     folder, seconds = Path(arguments.inside), arguments.minutes * 60
     seed = arguments.seed
     try:
-        with inside(folder, image=Path(arguments.image), etcd=Path(arguments.etcd)) as lab:
-            plan = faults.schedule(seed, seconds=seconds)
-            say(
-                f"seed {seed}: {len(plan)} faults in {seconds:.0f} s, {arguments.apps} applications"
-            )
-            users = Users(lab.journal, lab.programs.client, image=IMAGE)
-            users.start(errands(seed, apps=arguments.apps, seconds=seconds))
-            injector = Injector(
-                lab.journal, lab.network, lab.programs, random=Random(f"{seed}/targets")
-            )
-            injector.run(plan)
-            say("the faults are over; now everything must be brought to its end")
-            _converge(lab, users, injector)
-            say("all is done")
-            _note_end(lab)
+        lab = inside(folder, image=Path(arguments.image), etcd=Path(arguments.etcd))
+        plan = faults.schedule(seed, seconds=seconds)
+        say(f"seed {seed}: {len(plan)} faults in {seconds:.0f} s, {arguments.apps} applications")
+        users = Users(lab.journal, lab.programs.client, image=IMAGE)
+        users.start(errands(seed, apps=arguments.apps, seconds=seconds))
+        injector = Injector(
+            lab.journal, lab.network, lab.programs, random=Random(f"{seed}/targets")
+        )
+        injector.run(plan)
+        say("the faults are over; now everything must be brought to its end")
+        _converge(lab, users, injector)
+        say("nothing is left to do, or the time is up")
+        _note_end(lab)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except DormError as error:
