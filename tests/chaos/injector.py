@@ -146,13 +146,13 @@ class Injector:
         """Return the first process of each running container, by pid."""
         marks = [f"{labels.CLUSTER}={self._programs.cluster}"]
         marks += [f"{labels.NODE}={node}"] if node else []
-        client = docker.APIClient(base_url=self._programs.docker_url, timeout=2)
-        with contextlib.closing(client):
-            try:
+        try:
+            client = docker.APIClient(base_url=self._programs.docker_url, timeout=2)
+            with contextlib.closing(client):
                 listed = client.containers(filters={"label": marks})
                 return [client.inspect_container(one["Id"])["State"]["Pid"] for one in listed]
-            except (DockerException, requests.exceptions.RequestException):
-                return []
+        except (DockerException, requests.exceptions.RequestException):
+            return []
 
 
 def _kill_pid(pid: int) -> None:

@@ -29,6 +29,7 @@ from tests.chaos.journal import CGROUPS, DOCKER, ETCD, PERMITS, Journal, boottim
 
 LOOK_S: Final = 0.1
 AGAIN_S: Final = 0.2
+CATCH_UP_S: Final = 20.0
 JOIN_S: Final = 1.0  # whoever waits for Docker's next event has nothing more to write down
 _CONTAINER: Final = re.compile(r"[0-9a-f]{64}$")
 _V1: Final = Path("/sys/fs/cgroup/freezer")
@@ -61,14 +62,19 @@ class Observer:
             thread.start()
             self._threads.append(thread)
 
-    def stop(self, *, through: int) -> None:
-        """End, once all writes through that revision of etcd are seen."""
-        ends_at = time.monotonic() + 20
+    def stop(self, *, through: int) -> bool:
+        """End, once all writes through that revision of etcd are seen; return whether they were.
+
+        That is also untrue when a part of the observer has failed meanwhile.
+        """
+        ends_at = time.monotonic() + CATCH_UP_S
         while self._revision < through and time.monotonic() < ends_at:
             time.sleep(0.05)
+        sound = self._revision >= through and all(thread.is_alive() for thread in self._threads)
         self._over.set()
         for thread in self._threads:
             thread.join(timeout=JOIN_S)
+        return sound
 
     # etcd
 
@@ -119,20 +125,19 @@ class Observer:
         since, seen = time.time(), set[tuple[str, str, int]]()
         filters = {"type": "container", "label": f"{labels.CLUSTER}={self._cluster}"}
         while not self._over.is_set():
-            client = docker.APIClient(base_url=self._docker_url, timeout=2)
             try:
-                for event in client.events(since=int(since) - 1, filters=filters, decode=True):
-                    key = event["id"], event["Action"], event["timeNano"]
-                    if key not in seen:
-                        seen.add(key)
-                        self._note_docker(event)
-                    since = event["timeNano"] / 1e9
-                    if self._over.is_set():
-                        break
+                client = docker.APIClient(base_url=self._docker_url, timeout=2)
+                with contextlib.closing(client):
+                    for event in client.events(since=int(since) - 1, filters=filters, decode=True):
+                        key = event["id"], event["Action"], event["timeNano"]
+                        if key not in seen:
+                            seen.add(key)
+                            self._note_docker(event)
+                        since = event["timeNano"] / 1e9
+                        if self._over.is_set():
+                            break
             except (DockerException, requests.exceptions.RequestException, OSError):
                 time.sleep(AGAIN_S)
-            finally:
-                client.close()
 
     def _note_docker(self, event: Mapping[str, Any]) -> None:
         attributes = event["Actor"]["Attributes"]

@@ -152,7 +152,8 @@ def _note_end(lab: Lab) -> None:
             revision=status["revision"],
             state_hash=status["state_hash"],
         )
-    lab.observer.stop(through=through)
+    if not lab.observer.stop(through=through):
+        lab.journal.note(END, what="missing", told="the observer has not seen everything")
     for name in (*MASTERS, *NODES):
         log = lab.programs.folder / "logs" / f"{name}.log"
         if "Traceback" in log.read_text(errors="replace"):
