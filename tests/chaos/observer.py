@@ -10,6 +10,7 @@
 
 import asyncio
 import contextlib
+import json
 import re
 import threading
 import time
@@ -168,7 +169,7 @@ class Observer:
                 text = _read(path)
                 if text and text != permits.get(node):
                     permits[node] = text
-                    self._journal.note(PERMITS, node=node, permit=text)
+                    self._journal.note(PERMITS, node=node, permit=json.loads(text))
             self._over.wait(LOOK_S)
 
 

@@ -116,7 +116,7 @@ def load(folder: Path) -> Record:
     return Record(
         cluster=cluster_of(history),
         history=tuple(read_file(history)),
-        diaries=tuple(_diaries(folder / WITNESS)),
+        diaries=tuple(read_diaries(folder / WITNESS)),
         writes=part(journal.ETCD),
         docker=part(journal.DOCKER),
         cgroups=part(journal.CGROUPS),
@@ -127,7 +127,7 @@ def load(folder: Path) -> Record:
     )
 
 
-def _diaries(folder: Path) -> list[Diary]:
+def read_diaries(folder: Path) -> list[Diary]:
     """Return the diaries in the order in which they were begun."""
     found = []
     for path in folder.glob("*/g*-w*.jsonl"):
