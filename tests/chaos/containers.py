@@ -1,10 +1,12 @@
 """What must be true of the containers that ran: judged by their own diaries, and by the kernel."""
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from dorm.tenure import FENCE_S, FREEZE_S_MAX
 from events.apps import AppCompleted
 from events.generations import ContainerExited
 from events.nodes import NodeReported
@@ -14,6 +16,7 @@ from tests.chaos.observer import LOOK_S
 from tests.chaos.record import Diary, Key, Record
 
 STEPS: Final = "CHAOS_STEPS"
+SPANS: Final = 8  # of the permits that began last; an earlier one is over
 
 
 def one_generation(record: Record) -> Iterator[str]:
@@ -80,6 +83,27 @@ def gone_is_gone(record: Record) -> Iterator[str]:
         end_s = ends.get(diary.key)
         if end_s is not None and diary.last_s > end_s:
             yield f"I2 {diary.key} ran {diary.last_s - end_s:.3f} s after its end was in the log"
+
+
+def permitted(record: Record) -> Iterator[str]:
+    """I9: nothing runs longer than a moment after its node's right to run was over.
+
+    A permit allows to run from the request that it rests on, so until its deadline.
+    """
+    spans: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+    for line in record.permits:
+        deadline_s = float(line["permit"]["deadline_s"])
+        spans[line["node"]].append((deadline_s - FENCE_S, deadline_s + FREEZE_S_MAX))
+    for diary in record.diaries:
+        node_id = record.members.get(diary.key, "")
+        allowed = sorted(spans[node_id])
+        begins = [begin for begin, _ in allowed]
+        for line in diary.lines:
+            at = float(line["at"])
+            found = bisect_right(begins, at)
+            if not any(at <= end for _, end in allowed[max(0, found - SPANS) : found]):
+                yield f"I9 {diary.key} ran on {node_id} at {at:.3f} without a right to"
+                break
 
 
 def capacity(record: Record) -> Iterator[str]:

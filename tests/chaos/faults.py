@@ -70,6 +70,7 @@ KINDS: Final[dict[str, Kind]] = {
     "node.mute": Kind(2, NODES, 2.0, 12.0),
     "node.part": Kind(2, NODES, 2.0, 10.0, others=(*MEMBERS, *MASTERS)),
     "node.off": Kind(2, NODES, 1.0, 20.0),
+    "warden.kill": Kind(2, NODES, 0.0, 0.0),
     "container.kill": Kind(4, ("any",), 0.0, 0.0),
     "engine.kill": Kind(1, (ENGINE,), 0.2, 4.0, group="engine"),
     "engine.freeze": Kind(1, (ENGINE,), 1.0, 8.0, group="engine"),

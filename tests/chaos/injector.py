@@ -3,6 +3,7 @@
 import contextlib
 import heapq
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -67,6 +68,7 @@ class Injector:
             "container.kill": self._kill_container,
             "quorum.freeze": lambda: self._freeze(*self._random.sample(MEMBERS, 2)),
             "node.off": lambda: self._switch_off(target),
+            "warden.kill": lambda: self._kill_warden(target),
         }
         general: dict[str, Callable[[], Callable[[], None]]] = {
             "kill": lambda: self._kill(target),
@@ -130,11 +132,18 @@ class Injector:
         return lambda: self._network.mend(host, rules)
 
     def _switch_off(self, node: str) -> Callable[[], None]:
-        """Let a machine lose its power: agent and containers end at once, without a word."""
+        """Let a machine lose its power: all that runs on it ends at once, without a word."""
         switch_on = self._kill(node)
+        self._kill_warden(node)
         for pid in self._containers(node):
             _kill_pid(pid)
+        shutil.rmtree(self._programs.run_dir(node), ignore_errors=True)
         return switch_on
+
+    def _kill_warden(self, node: str) -> Callable[[], None]:
+        """Kill a warden; its agent starts another."""
+        _kill_pid(self._programs.warden_pid(node) or 0)
+        return lambda: None
 
     def _kill_container(self) -> Callable[[], None]:
         pids = self._containers()

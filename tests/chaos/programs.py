@@ -1,6 +1,7 @@
 """The processes of the cluster, each on its host: started, killed, frozen and started again."""
 
 import contextlib
+import json
 import shutil
 import sys
 import time
@@ -16,6 +17,7 @@ from dorm.local.cluster import PLAYFUL
 from dorm.local.docker_api import DockerApi
 from dorm.local.etcd_process import _FLAGS as ETCD_FLAGS
 from dorm.local.processes import Child
+from dorm.warden.paths import RunPaths
 from events.errors import DormError, Unavailable
 from tests.chaos.network import Network
 from tests.chaos.record import RECORD, WITNESS
@@ -62,7 +64,18 @@ class Programs:
     @property
     def permits(self) -> dict[str, Path]:
         """Return the file by which each node may run containers, by node."""
-        return {}
+        return {node: RunPaths(self.run_dir(node)).permit for node in NODES}
+
+    def run_dir(self, node: str) -> Path:
+        """Return what a node's agent and warden share; a loss of power empties it."""
+        return Path("/run/dorm") / self.cluster / node
+
+    def warden_pid(self, node: str) -> int | None:
+        """Return the process id of a node's warden, by its own word; None when it left none."""
+        try:
+            return int(json.loads(RunPaths(self.run_dir(node)).lock.read_bytes())["pid"])
+        except (OSError, ValueError, KeyError):
+            return None
 
     def state_dir(self, node: str) -> Path:
         """Return the state directory of a node's agent."""

@@ -81,6 +81,7 @@ SOUND = Record(
     ),
     docker=({"action": "create", "id": "f" * 64, "name": "a-g1-w0"},),
     cgroups=({"at": 101.0, "containers": {"f" * 64: "running"}},),
+    permits=({"at": 101.0, "node": "n1", "permit": {"tenure": "t", "deadline_s": 105.0}},),
     users=(
         {"what": "asked", "name": "a"},
         {"what": "submitted", "name": "a", "app_id": "a"},
@@ -139,6 +140,11 @@ BROKEN: dict[str, tuple[Check, Record]] = {
     "after its end was in the log": (
         containers.gone_is_gone,
         attrs.evolve(SOUND, diaries=(diary((101, "began", 0), (107, "ran", 10)),)),
+    ),
+    "ran on n1 at 101.000 without": (containers.permitted, attrs.evolve(SOUND, permits=())),
+    "ran on n1 at 106.500 without": (
+        containers.permitted,
+        attrs.evolve(SOUND, diaries=(diary((101, "began", 0), (106.5, "ran", 10)),)),
     ),
     "n1 runs 2 containers": (
         containers.capacity,

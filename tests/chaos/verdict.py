@@ -10,6 +10,7 @@
 | I4 | a training never goes back behind a checkpoint that was complete |
 | I5 | only the leader decides and writes documents; a document is the fold at its revision |
 | I6 | the audit finds nothing, and every replay comes to the masters' own state |
+| I9 | nothing runs for more than a moment after its node's right to run was over |
 | L1 | in the end everything is done, nothing is left, and no process has ended by itself |
 """
 
@@ -227,6 +228,7 @@ CHECKS: Final[tuple[Callable[[Record], Iterator[str]], ...]] = (
     containers.one_generation_by_kernel,
     containers.never_twice,
     containers.gone_is_gone,
+    containers.permitted,
     containers.capacity,
     containers.progress,
     led,
