@@ -203,7 +203,7 @@ class Programs:
             *("--node", node, "--listen", f"{address}:7071", "--address", address),
             *("--state-dir", str(self.state_dir(node))),
             *("--cpus", f"{NODE_CPUS:g}", "--memory", f"{NODE_MEMORY >> 20}MiB"),
-            *("--network", "none", "--docker", self.docker_url),
+            *("--network", "none", "--docker", self.docker_url, "--fencing", "required"),
             *("--mount", f"ckpt={self.folder / 'ckpt'}"),
             *("--mount", f"witness={self.witness}"),
             *("--mount", f"code={Path(__file__).parent}:ro"),
