@@ -15,8 +15,9 @@ import docker
 import requests
 from docker.errors import DockerException
 
-from dorm import labels
+from dorm import cgroups
 from dorm.local.processes import Child
+from dorm.warden import mounts
 from tests.chaos.faults import LEADER, Fault
 from tests.chaos.journal import FAULTS, Journal
 from tests.chaos.network import CUT, DEAF, MUTE, Network, Rule
@@ -132,12 +133,26 @@ class Injector:
         return lambda: self._network.mend(host, rules)
 
     def _switch_off(self, node: str) -> Callable[[], None]:
-        """Let a machine lose its power: all that runs on it ends at once, without a word."""
-        switch_on = self._kill(node)
+        """Let a machine lose its power: all that runs on it ends at once, without a word.
+
+        The nodes share an engine that does not end with them. So the node's cgroup stays frozen
+        meanwhile: a start that the engine had on its way executes nothing.
+        """
+        kernel = mounts.find().guarded
+        group = kernel.root / cgroups.of_node(self._programs.cluster, node).lstrip("/")
+        restart = self._kill(node)
         self._kill_warden(node)
-        for pid in self._containers(node):
-            _kill_pid(pid)
+        with contextlib.suppress(FileNotFoundError):
+            kernel.freeze(group)
+            kernel.kill(group)
         shutil.rmtree(self._programs.run_dir(node), ignore_errors=True)
+
+        def switch_on() -> None:
+            with contextlib.suppress(FileNotFoundError):
+                kernel.kill(group)
+                kernel.thaw(group)
+            restart()
+
         return switch_on
 
     def _kill_warden(self, node: str) -> Callable[[], None]:
@@ -151,14 +166,12 @@ class Injector:
             _kill_pid(self._random.choice(pids))
         return lambda: None
 
-    def _containers(self, node: str = "") -> list[int]:
+    def _containers(self) -> list[int]:
         """Return the first process of each running container, by pid."""
-        marks = [f"{labels.CLUSTER}={self._programs.cluster}"]
-        marks += [f"{labels.NODE}={node}"] if node else []
         try:
             client = docker.APIClient(base_url=self._programs.docker_url, timeout=2)
             with contextlib.closing(client):
-                listed = client.containers(filters={"label": marks})
+                listed = client.containers(filters={"label": self._programs.label})
                 return [client.inspect_container(one["Id"])["State"]["Pid"] for one in listed]
         except (DockerException, requests.exceptions.RequestException):
             return []
