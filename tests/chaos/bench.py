@@ -52,7 +52,7 @@ class Row:
             f"{figure:.2f}" if self.unit == "s" else f"{figure:g}" for figure in self.figures
         )
         verdict = "" if self.holds else "   TOO MUCH"
-        return f"{self.what:<66}{figures:>28} {self.unit:<11} <= {self.most:g}{verdict}"
+        return f"{self.what:<72}{figures:>28} {self.unit:<11} <= {self.most:g}{verdict}"
 
 
 @attrs.define
