@@ -43,6 +43,10 @@ fuzz: python ## Fuzz every reader of bytes for 25 s each, and the API with many 
 	done
 	@DORM_FUZZ_EXAMPLES=300 $(VENV)/python -m pytest -q tests/fuzz
 
+.PHONY: chaos
+chaos: setup ## Break a cluster of real processes at random and judge it: MINUTES=6 SEED=1 (root)
+	@$(VENV)/python -m tests.chaos.soak --minutes $(or $(MINUTES),6) --seed $(or $(SEED),1) $(ARGS)
+
 .PHONY: bench
 bench: setup ## Measure speed, next to bare etcd, bare Docker and a MILP in the same run
 	@for part in fold append containers "optimizer --quick"; do \

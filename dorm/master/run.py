@@ -89,6 +89,7 @@ async def _run(config: MasterConfig) -> int:
     app.add_route("/metrics", scraped(master.metrics), methods=["GET"])
     exit_code = EXIT_OK
     await warn_of_etcd(client, config.cluster.etcd)
+    await planner.warm()
     try:
         await run_beside(master.run(), app, listener)
     except* Corrupt as group:

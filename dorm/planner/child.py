@@ -78,4 +78,6 @@ def _read(requests: BinaryIO) -> bytes:
 
 
 if __name__ == "__main__":
+    import reconcilers.layout.optimizer.solve  # noqa: F401 - now, so that no plan has to wait for it
+
     main(sys.argv[1:], layout.plan)

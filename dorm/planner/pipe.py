@@ -89,6 +89,15 @@ class Pipe:
                 self._answered += 1
         return outcome
 
+    async def warm(self) -> None:
+        """Start a child, if there is none, so that the first request does not wait for that.
+
+        One that cannot be started is no error yet: the first request will say so.
+        """
+        if self._process is None:
+            with contextlib.suppress(OSError):
+                await self._start()
+
     async def end(self) -> None:
         """End the child, if there is one."""
         process, self._process = self._process, None

@@ -68,6 +68,13 @@ class ChildPlanner:
         """Return the child's process id; None while there is none."""
         return self._pipe.pid
 
+    async def warm(self) -> None:
+        """Have a child ready before the first plan: a new leader's decision is waited for.
+
+        Not while a plan is being made.
+        """
+        await self._pipe.warm()
+
     async def plan(self, state: ClusterState) -> Plan:
         """See `Planner`. One call makes two attempts of the cluster's policy at most."""
         self._cpu_ms = 0

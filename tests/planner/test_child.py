@@ -52,6 +52,31 @@ async def test_the_real_child_decides_what_the_real_reconciler_decides(
     assert ["a", "b", "c"] == granted(apart.decisions)
 
 
+async def test_a_warm_child_is_there_before_the_first_plan_and_makes_it(
+    new_planner: NewPlanner,
+) -> None:
+    """Loading a solver takes a second, and a new leader has none."""
+    planner = new_planner()
+    await planner.warm()
+    warm = planner.pid
+    await planner.warm()
+    plan = await planner.plan(a_cluster("a"))
+
+    assert warm is not None
+    assert planner.pid == warm
+    assert ["a"] == granted(plan.decisions)
+
+
+async def test_a_planner_that_cannot_be_started_says_so_when_it_is_asked(
+    new_planner: NewPlanner,
+) -> None:
+    """A master serves its API without one."""
+    planner = new_planner(command=["/nowhere/python"])
+    await planner.warm()
+
+    assert planner.pid is None
+
+
 async def test_a_child_stays_and_is_told_only_what_changed(new_planner: NewPlanner) -> None:
     """A whole state costs a second at 10,000 nodes, for an arrival that changes a line of it."""
     planner = new_planner()
