@@ -24,6 +24,8 @@ from events.apps import (
     Scale,
 )
 from events.catalog import Event
+from events.checkpoints import CheckpointRejected, CheckpointSaved
+from events.codec import digest
 from events.control import LeaderElected, SegmentSealed, StoreEpochBegan
 from events.fold import fold
 from events.generations import (
@@ -283,6 +285,48 @@ def checkpoint_requested(
 ) -> CheckpointRequested:
     """A resize begins."""
     return CheckpointRequested(app_id=app_id, generation=generation, reason=reason)
+
+
+def checkpoint_saved(  # noqa: PLR0913 - a builder names whatever a test may care about
+    app_id: str = "a",
+    *,
+    generation: int = 1,
+    node_id: str = "n1",
+    step: int = 100,
+    manifest_sha256: str = "",
+    size_bytes: int = 1 << 20,
+    file_count: int = 2,
+) -> CheckpointSaved:
+    """A checkpoint is kept; unless told otherwise, its manifest's hash follows from its place."""
+    return CheckpointSaved(
+        app_id=app_id,
+        generation=generation,
+        node_id=node_id,
+        step=step,
+        manifest_sha256=manifest_sha256 or digest(f"{app_id}/{generation}/{step}".encode()),
+        size_bytes=size_bytes,
+        file_count=file_count,
+    )
+
+
+def checkpoint_rejected(
+    app_id: str = "a",
+    *,
+    generation: int = 2,
+    node_id: str = "n1",
+    saved_generation: int = 1,
+    step: int = 100,
+    reason: str = "model.npz has other content than its manifest says",
+) -> CheckpointRejected:
+    """A kept checkpoint is found damaged."""
+    return CheckpointRejected(
+        app_id=app_id,
+        generation=generation,
+        node_id=node_id,
+        saved_generation=saved_generation,
+        step=step,
+        reason=reason,
+    )
 
 
 def stop_requested(
