@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import stat
 from pathlib import Path
 from typing import Final
@@ -82,7 +81,7 @@ def content(directory: Path) -> dict[str, str]:
     for path in sorted(directory.rglob("*")):
         name = str(path.relative_to(directory))
         if path.is_symlink():
-            found[name] = f"-> {os.readlink(path)}"
+            found[name] = f"-> {path.readlink()}"
         elif path.is_dir():
             found[name] = f"{stat.S_IMODE(path.stat().st_mode):o}"
         else:

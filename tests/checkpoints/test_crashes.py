@@ -56,7 +56,7 @@ def test_a_crash_while_a_checkpoint_is_kept_costs_nothing(tmp_path: Path) -> Non
         storage = Storage(tmp_path / f"{point}")
         storage.root.mkdir()
         storage.begin(1)
-        storage.train(1, 10, **{"a__model": b"weights", "b": b"more"})
+        storage.train(1, 10, a__model=b"weights", b=b"more")
         return storage
 
     storages: list[Storage] = []
@@ -86,7 +86,7 @@ def test_a_crash_while_a_generation_is_made_leaves_all_of_it_or_nothing(tmp_path
         storages.append(storage)
         storage.root.mkdir()
         storage.begin(1)
-        seed = storage.kept(1, 10, **{"a__model": b"weights", "b": b"more"})
+        seed = storage.kept(1, 10, a__model=b"weights", b=b"more")
         died = crash_at(point, lambda: storage.begin(2, seed))
         if storage.work(2).exists():
             assert content(storage.work(1)) == content(storage.work(2))
@@ -141,7 +141,10 @@ async def test_a_full_disk_keeps_the_checkpoints_before(small: Storage) -> None:
         await port.keep(small.place, 1)
 
     assert before == content(small.saved(1, 10))
-    assert (["g1-s10"], []) == (os.listdir(small.home / "saved"), small.leftovers())
+    assert (["g1-s10"], []) == (
+        [path.name for path in (small.home / "saved").iterdir()],
+        small.leftovers(),
+    )
     (small.work(1) / "model").write_bytes(b"2" * (1 << 20))
     kept = await port.keep(small.place, 1)
     assert kept is not None

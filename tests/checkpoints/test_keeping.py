@@ -132,7 +132,7 @@ def test_a_hash_that_the_application_told_is_compared(storage: Storage) -> None:
 
     storage.train(1, 20, model=b"weights")
     storage.say(1, step=20, files={"model": hashlib.sha256(b"what was meant").hexdigest()})
-    with pytest.raises(Rejected, match="not the one that checkpoint.json says"):
+    with pytest.raises(Rejected, match="has sha256"):
         storage.keep(1)
 
 
@@ -149,7 +149,7 @@ def test_a_list_that_leads_elsewhere_keeps_nothing(storage: Storage, name: str) 
 
 
 def test_links_and_pipes_are_never_opened(storage: Storage) -> None:
-    """A link to the machine's own files would hand them to the next container; a pipe would hang."""
+    """A link would hand the machine's own files to the next container; a pipe would hang."""
     (storage.root / "secret").write_bytes(SECRET)
     storage.begin(1)
     work = storage.work(1)
@@ -208,7 +208,7 @@ def test_names_that_no_manifest_can_hold_are_refused(storage: Storage) -> None:
     storage.train(1, 10)
     (storage.work(1) / os.fsdecode(b"\xff\xfe")).write_bytes(b"")
 
-    with pytest.raises(Rejected, match="UTF-8.*rename the file"):
+    with pytest.raises(Rejected, match="rename the file"):
         storage.keep(1)
 
 

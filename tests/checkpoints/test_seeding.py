@@ -32,7 +32,7 @@ def test_a_generation_begins_with_what_was_kept(storage: Storage) -> None:
     os.utime(work / "model.npz", ns=(1_000_000_007, 2_000_000_009))
     if os.getuid() == 0:
         os.chown(work / "model.npz", 1234, 5678)
-    seed = storage.kept(1, 40, **{"other": b"x"})
+    seed = storage.kept(1, 40, other=b"x")
 
     assert storage.begin(2, seed) == ""
 
