@@ -53,7 +53,7 @@ def keep(place: Place, generation: int, *, unsaid: bool, go_on: GoOn) -> Kept | 
     """
     with tree.home(place) as home, _work(home, generation) as work:
         raw = word_in(work) if work is not None else b""
-        if work is None or (raw is None and not unsaid):
+        if work is None or (raw is None and not (unsaid and _has_files(work))):
             return None
         try:
             word = Word(step=0) if raw is None else manifest.read_word(raw)
@@ -87,6 +87,10 @@ def found(saved: int, name: str) -> Kept | None:
         return _kept(manifest.read(raw), raw)
     except (FileNotFoundError, Corrupt):
         return None
+
+
+def _has_files(work: int) -> bool:
+    return any(stat.S_ISREG(entry.status.st_mode) for entry in tree.walk(work))
 
 
 @contextlib.contextmanager

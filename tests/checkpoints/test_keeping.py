@@ -90,6 +90,7 @@ def test_a_word_that_makes_no_sense_is_no_word(storage: Storage, word: str) -> N
 def test_an_application_without_a_word_is_kept_as_it_stands_when_asked(storage: Storage) -> None:
     """At its end nobody writes any more, and losing all of it would be worse."""
     storage.begin(1)
+    assert storage.keep(1, unsaid=True) is None
     (storage.work(1) / "model.npz").write_bytes(b"weights")
 
     kept = storage.keep(1, unsaid=True)

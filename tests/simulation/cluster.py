@@ -22,6 +22,7 @@ from reconcilers.documents import NodeDocument
 from tests.simulation.archived import ArchiveChecker
 from tests.simulation.checker import Checker
 from tests.simulation.crash_points import CrashPoints
+from tests.simulation.checkpoints import SimCheckpoints
 from tests.simulation.docker import Engine, SimDocker
 from tests.simulation.etcd import NetworkFaults, SimEtcdClient
 from tests.simulation.etcd_store import EtcdStore
@@ -54,6 +55,7 @@ class Parts:
 
     etcd: Callable[[EtcdStore, Process, NetworkFaults], SimEtcdClient] = SimEtcdClient
     docker: Callable[[Engine, Process], SimDocker] = SimDocker
+    checkpoints: Callable[[Disk, Process], SimCheckpoints] = SimCheckpoints
 
 
 SOUND: Final = Parts()
@@ -164,6 +166,7 @@ class Cluster:
             log=self._log(process, etcd),
             docker=self._parts.docker(machine.engine, process),
             files=SimFiles(machine.disk, process),
+            checkpoints=self._parts.checkpoints(machine.disk, process),
             clock=clock,
             randomness=randomness,
             masters=SimMasters(process, self.masters),
