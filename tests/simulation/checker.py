@@ -5,7 +5,7 @@
 | I1 | a submit is in the log once, and ends in one terminal event; `completed` is true |
 | I2 | one generation of an application runs at a time, a container runs once, gone is gone |
 | I3 | nodes, devices and ports are never given twice, in the log and on the machines |
-| I4 | a training goes on from the newest checkpoint before it; from an older one only after a rejection |
+| I4 | a training goes on from the newest kept checkpoint, or an older one if it is rejected |
 | I5 | only the leader writes decisions and documents; a document is the fold at its revision |
 | I6 | every master, a fresh fold and an audit see the same history |
 | I7 | the log is whole and in order; in the end all has converged |
@@ -22,7 +22,6 @@ from dorm.ports.etcd import Compare, WatchEvent
 from events import chain
 from events.apps import AppCancelled, AppCompleted, AppFailed, AppSubmitted
 from events.catalog import KIND_OF
-from events.checkpoints import CheckpointRejected, CheckpointSaved
 from events.codec import decode, from_json
 from events.fold import apply, fold
 from events.generations import ContainerExited, ContainerStarted
@@ -37,6 +36,7 @@ from reconcilers.audit import Verdict, retake
 from reconcilers.documents import NodeDocument
 from tests.simulation.docker import Container
 from tests.simulation.etcd_store import EtcdStore
+from tests.simulation.kept import CheckpointChecks
 from tests.simulation.views import brief, leader_of
 
 TERMINAL: Final = (AppCompleted, AppFailed, AppCancelled)
@@ -83,9 +83,7 @@ class Checker:
         self._document_revision: defaultdict[str, int] = defaultdict(int)
         self._submits: Counter[str] = Counter()
         self._ends: Counter[str] = Counter()
-        self._written: set[Key] = set()
-        self._damaged: set[Key] = set()
-        self.saved: dict[str, int] = {}
+        self.checkpoints = CheckpointChecks(self.require, self.tell)
         self.steps: dict[str, int] = {}
 
     @property
@@ -171,7 +169,7 @@ class Checker:
             self.require(holds=False, sentence=f"I3 at {revision}: {sentence}")
         self._check_event(recorded)
         if not ignored:
-            self._check_checkpoint(recorded, before)
+            self.checkpoints.event(recorded, before)
         role, _, name = recorded.stamp.actor.partition("/")
         leader = leader_of(self._store, self._keys)
         self.require(
@@ -190,7 +188,9 @@ class Checker:
                 self._ends[event.app_id] += 1
                 self.require(self._ends[event.app_id] == 1, f"I1 {event.app_id} ended twice")
                 if isinstance(event, AppCompleted):
-                    done = self.saved.get(event.app_id, 0) >= self.steps.get(event.app_id, 0)
+                    done = self.checkpoints.steps.get(event.app_id, 0) >= self.steps.get(
+                        event.app_id, 0
+                    )
                     self.require(done, f"I1 {event.app_id} is called completed but is not")
             case ContainerStarted(app_id=app_id, generation=generation, rank=rank):
                 key = app_id, generation, rank
@@ -200,7 +200,7 @@ class Checker:
                 key = app_id, generation, rank
                 self.require(key not in self._running, f"I2 {key} reported gone while it runs")
                 self._reported_gone.add(key)
-                saved = self.saved.get(app_id, 0)
+                saved = self.checkpoints.steps.get(app_id, 0)
                 self.require(
                     (event.checkpoint_step or 0) <= saved,
                     f"I4 {key} reports checkpoint {event.checkpoint_step}, saved is {saved}",
@@ -220,23 +220,6 @@ class Checker:
                     container.frozen or kind == "keep",
                     f"I2 {container.launch.name} runs on, and its node {node_id} is called fenced",
                 )
-
-    def _check_checkpoint(self, recorded: Recorded, before: ClusterState) -> None:
-        """Check what became of a checkpoint; `before` is the state before."""
-        match event := recorded.event:
-            case CheckpointSaved(app_id=app_id, generation=generation, step=step):
-                key = app_id, generation, step
-                # Step 0 is what stood there when a container ended that had not said a word yet.
-                whole = key in self._written or step == 0
-                self.require(whole, f"I4 {key} is kept, and was never whole")
-                running = before.apps[app_id].generation
-                first = running.first_step if running else 0
-                self.require(step >= first, f"I4 {key} is kept after {first}")
-            case CheckpointRejected(app_id=app_id):
-                key = app_id, event.saved_generation, event.step
-                self.require(key in self._damaged, f"I4 {key} is rejected, and is whole")
-            case _:
-                pass
 
     def _document_written(self, compares: Sequence[Compare], change: WatchEvent) -> None:
         document = from_json(change.item.value, NodeDocument)
@@ -323,37 +306,12 @@ class Checker:
         self._running.pop(container.key, None)
 
     def training_began(self, app_id: str, generation: int, step: int | None) -> None:
-        """See a training go on from `step`: what the log says that it starts from."""
-        self.tell(f"train {app_id} generation {generation} from {step}")
-        app = self.state.apps.get(app_id)
-        running = app.generation if app else None
-        if running is None or running.number != generation:
-            return  # I2 has more to say about it.
-        seed = running.seed
-        self.require(
-            bool(seed) == bool(running.seeds),
-            f"I4 {app_id} generation {generation} runs although no checkpoint is whole",
-        )
-        expected = seed.step if seed else 0
-        self.require(
-            step == expected,
-            f"I4 {app_id} generation {generation} went on from {step}, saved was {expected}",
-        )
+        """See a training go on from `step`."""
+        self.checkpoints.began(self.state, app_id, generation, step)
 
     def checkpoint_saved(self, app_id: str, generation: int, step: int) -> None:
         """See a whole checkpoint in the directory of its generation."""
-        self.tell(f"checkpoint {app_id} generation {generation} at {step}")
-        self.saved[app_id] = max(step, self.saved.get(app_id, 0))
-        self._written.add((app_id, generation, step))
-
-    def damaged(self, app_id: str, position: tuple[int, int]) -> None:
-        """See a kept checkpoint be damaged."""
-        self.tell(f"damage {app_id} {position}")
-        self._damaged.add((app_id, *position))
-
-    def is_damaged(self, app_id: str, position: tuple[int, int]) -> bool:
-        """Return whether a kept checkpoint was damaged."""
-        return (app_id, *position) in self._damaged
+        self.checkpoints.saved(app_id, generation, step)
 
     # What masters believe
 

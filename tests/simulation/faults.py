@@ -185,14 +185,15 @@ class Chaos:
     def _checkpoint_damaged(self) -> None:
         """Damage a kept checkpoint, of those with another whole one to fall back to."""
         checker = self._cluster.checker
+        checks = checker.checkpoints
         found = []
         for app in checker.state.apps.values():
-            whole = [c for c in app.checkpoints if not checker.is_damaged(app.app_id, c.position)]
+            whole = [c for c in app.checkpoints if not checks.is_damaged(app.app_id, c.position)]
             if len(whole) > 1:
                 found.append((app.app_id, whole[0].position))
         if found:
             app_id, position = self._random.choice(found)
-            checker.damaged(app_id, position)
+            checks.damaged(app_id, position)
             self._cluster.storage.damage(app_id, position, self._random)
 
     def _zombie_write(self) -> None:
