@@ -41,6 +41,7 @@ class Seeder:
         self._copies: dict[Run, asyncio.Task[str | DormError]] = {}
         self._asked_s: dict[Run, float] = {}
         self._damaged: dict[tuple[Run, tuple[int, int]], str] = {}
+        self._reported: set[tuple[Run, tuple[int, int]]] = set()
 
     async def run(self) -> None:
         """Live as long as the copies may: they end with this."""
@@ -56,6 +57,7 @@ class Seeder:
             self._copies.pop(run).cancel()
         self._asked_s = {run: at_s for run, at_s in self._asked_s.items() if run in wanted}
         self._damaged = {key: why for key, why in self._damaged.items() if key[0] in wanted}
+        self._reported &= self._damaged.keys()
 
     async def prepare(self, wanted: WantedContainer) -> None:
         """Return once the directory of the container's generation is there.
@@ -136,6 +138,12 @@ class Seeder:
                 value=self._config.node_id,
                 hint="put checkpoints on storage that all nodes share",
             )
+        if (key := ((wanted.app_id, wanted.generation), seed.position)) not in self._reported:
+            self._reported.add(key)
+            self._report(wanted, seed, damage)
+        raise Unavailable(f"{name} is damaged: {damage}")
+
+    def _report(self, wanted: WantedContainer, seed: Seed, damage: str) -> None:
         _log.warning("checkpoint.rejected", container=wanted.key, step=seed.step, reason=damage)
         self._outbox.reject(
             CheckpointRejected(
@@ -147,4 +155,3 @@ class Seeder:
                 reason=damage,
             )
         )
-        raise Unavailable(f"{name} is damaged: {damage}")

@@ -63,7 +63,7 @@ def keep(place: Place, generation: int, *, unsaid: bool, go_on: GoOn) -> Kept | 
         saved = enter(home, SAVED, place.home)
         try:
             return found(saved, name) or _Copy(
-                place, generation, word, work=work, saved=saved, go_on=go_on
+                place, generation, word, raw=raw, work=work, saved=saved, go_on=go_on
             ).make(name)
         finally:
             os.close(saved)
@@ -116,18 +116,19 @@ def _kept(content: Manifest, raw: bytes) -> Kept:
 class _Copy:
     """One try to set a checkpoint apart."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a copy is made of
         self,
         place: Place,
         generation: int,
         word: Word,
         *,
+        raw: bytes | None,
         work: int,
         saved: int,
         go_on: GoOn,
     ) -> None:
         self._place, self._generation, self._word = place, generation, word
-        self._work, self._saved, self._go_on = work, saved, go_on
+        self._raw, self._work, self._saved, self._go_on = raw, work, saved, go_on
         self._files: list[FileEntry] = []
         self._directories: list[DirectoryEntry] = []
         self._links: list[LinkEntry] = []
@@ -161,9 +162,7 @@ class _Copy:
             before = self._select()
             for entry in before.values():
                 self._take(entry, target)
-            if [entry.mark for entry in before.values()] != [
-                entry.mark for entry in self._select().values()
-            ]:
+            if self._marks(before) != self._marks(self._select()):
                 raise Unavailable("the checkpoint changed while it was copied")
             self._check_hashes()
             for directory in self._directories:
@@ -199,6 +198,16 @@ class _Copy:
         above = {path[:at] for path in wanted for at in range(len(path)) if path[at] == "/"}
         return {path: entry for path, entry in found.items() if path in wanted | above}
 
+    def _marks(self, selected: dict[str, Entry]) -> dict[str, tuple[int, ...]]:
+        """Return what must stay the same meanwhile.
+
+        Of a list, the word itself need not: the application may speak of the next one already.
+        """
+        listed = self._word.files is not None
+        return {
+            path: entry.mark for path, entry in selected.items() if not (listed and path == WORD)
+        }
+
     def _take(self, entry: Entry, target: int) -> None:
         status, path = entry.status, entry.path
         mode = stat.S_IMODE(status.st_mode) & 0o777
@@ -211,11 +220,15 @@ class _Copy:
             return
         try:
             with tree.opened(self._work, above) as source:
-                if stat.S_ISLNK(status.st_mode):
+                if path == WORD and self._raw is not None:
+                    tree.write_file(target, WORD, self._raw)
+                    size, sha256 = len(self._raw), digest(self._raw)
+                elif stat.S_ISLNK(status.st_mode):
                     link = os.readlink(name, dir_fd=source)
                     self._links.append(LinkEntry(path=path, target=link))
                     return
-                size, sha256 = self._copy_file(source, target, path)
+                else:
+                    size, sha256 = self._copy_file(source, target, path)
         except (FileNotFoundError, NotADirectoryError, Unreadable) as error:
             raise Unavailable(f"{path} changed while it was copied: {error}") from error
         self._files.append(

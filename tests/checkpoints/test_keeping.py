@@ -10,7 +10,7 @@ import pytest
 from dorm.checkpoints import keeping, manifest
 from events.codec import digest
 from events.errors import Corrupt, Rejected, Unavailable
-from tests.checkpoints.storage import Storage, content
+from tests.checkpoints.storage import Storage, content, seed_of
 
 SECRET = b"root's own"
 
@@ -65,6 +65,24 @@ def test_only_what_is_listed_is_kept(storage: Storage) -> None:
     assert storage.keep(1) is not None
 
     assert {"a", "a/model", "checkpoint.json"} == set(content(storage.saved(1, 10) / "files"))
+
+
+def test_of_a_list_the_word_may_speak_of_the_next_one_already(storage: Storage) -> None:
+    """A training that saves faster than a copy takes would never be kept otherwise."""
+    storage.begin(1)
+    storage.train(1, 10, a=b"1", b=b"2")
+    storage.say(1, step=10, files=["a", "b"])
+
+    def go_on() -> None:
+        (storage.work(1) / "c").write_bytes(b"3")
+        storage.say(1, step=20, files=["b", "c"])
+
+    kept = keeping.keep(storage.place, 1, unsaid=False, go_on=go_on)
+
+    assert kept is not None
+    assert kept.step == 10
+    assert json.loads((storage.saved(1, 10) / "files/checkpoint.json").read_text())["step"] == 10
+    assert storage.begin(2, seed_of(1, kept)) == ""
 
 
 def test_nothing_is_kept_before_the_application_says_so(storage: Storage) -> None:
