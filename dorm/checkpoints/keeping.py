@@ -231,6 +231,8 @@ class _Copy:
                     size, sha256 = self._copy_file(source, target, path)
         except (FileNotFoundError, NotADirectoryError, Unreadable) as error:
             raise Unavailable(f"{path} changed while it was copied: {error}") from error
+        if size != status.st_size and path != WORD:
+            raise Unavailable(f"{path} changed while it was copied")
         self._files.append(
             FileEntry(
                 path=path,
