@@ -287,25 +287,18 @@ def checkpoint_requested(
     return CheckpointRequested(app_id=app_id, generation=generation, reason=reason)
 
 
-def checkpoint_saved(  # noqa: PLR0913 - a builder names whatever a test may care about
+def checkpoint_saved(
     app_id: str = "a",
     *,
     generation: int = 1,
     node_id: str = "n1",
     step: int = 100,
-    manifest_sha256: str = "",
-    size_bytes: int = 1 << 20,
-    file_count: int = 2,
+    **more: Any,  # noqa: ANN401 - any other field of the event
 ) -> CheckpointSaved:
     """A checkpoint is kept; unless told otherwise, its manifest's hash follows from its place."""
+    fields = {"manifest_sha256": digest(f"{app_id}/{generation}/{step}".encode()), **more}
     return CheckpointSaved(
-        app_id=app_id,
-        generation=generation,
-        node_id=node_id,
-        step=step,
-        manifest_sha256=manifest_sha256 or digest(f"{app_id}/{generation}/{step}".encode()),
-        size_bytes=size_bytes,
-        file_count=file_count,
+        app_id=app_id, generation=generation, node_id=node_id, step=step, **fields
     )
 
 
