@@ -21,8 +21,8 @@ from events.units import Resources
 from reconcilers.documents import NodeDocument
 from tests.simulation.archived import ArchiveChecker
 from tests.simulation.checker import Checker
-from tests.simulation.crash_points import CrashPoints
 from tests.simulation.checkpoints import SimCheckpoints
+from tests.simulation.crash_points import CrashPoints
 from tests.simulation.docker import Engine, SimDocker
 from tests.simulation.etcd import NetworkFaults, SimEtcdClient
 from tests.simulation.etcd_store import EtcdStore
