@@ -21,6 +21,7 @@ from events.recorded import Recorded
 from events.state import App, ClusterState, Generation, live_members
 from events.units import total_of
 from tests import builders as b
+from tests.checkpoint_builders import checkpoint_rejected, checkpoint_saved
 from tests.strategies import APP_IDS, NODE_IDS, events, reports, scales
 
 Move = Callable[[st.DrawFn], Event]
@@ -153,11 +154,11 @@ def _checkpoint_steps(app: App, generation: Generation, node_id: str) -> Iterato
     step = last.step + 10 if last and last.generation == generation.number else 10
     if 0 in generation.started:
         yield _always(
-            b.checkpoint_saved(app.app_id, generation=generation.number, node_id=node_id, step=step)
+            checkpoint_saved(app.app_id, generation=generation.number, node_id=node_id, step=step)
         )
     elif (seed := generation.seed) is not None:
         yield _always(
-            b.checkpoint_rejected(
+            checkpoint_rejected(
                 app.app_id,
                 generation=generation.number,
                 node_id=node_id,

@@ -150,7 +150,7 @@ class Outbox:
         for saved in batch:
             if isinstance(saved, CheckpointSaved):
                 key = saved.app_id, saved.generation, 0
-                await self._memory.change(key, saved_sent=saved.step)
+                await self._memory.note(key, saved_sent=saved.step)
         starts = [_key(one) for one in batch if isinstance(one, ContainerStarted)]
         exits = [_key(one) for one in batch if isinstance(one, ContainerExited)]
         if starts:

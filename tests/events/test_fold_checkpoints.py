@@ -6,6 +6,7 @@ from events.apps import CheckpointPolicy
 from events.catalog import Event
 from events.state import App, ClusterState
 from tests import builders as b
+from tests.checkpoint_builders import checkpoint_rejected, checkpoint_saved
 
 RUNNING = (
     b.a_node("n1"),
@@ -51,7 +52,7 @@ def ignored(*events: Event) -> ClusterState:
 
 def test_the_newest_whole_checkpoints_are_kept() -> None:
     """One damaged file must never be all there is."""
-    saved = tuple(b.checkpoint_saved("a", step=step) for step in (10, 20, 30))
+    saved = tuple(checkpoint_saved("a", step=step) for step in (10, 20, 30))
 
     assert [(1, 30), (1, 20)] == steps(app_after(*RUNNING, *saved))
     assert 30 == app_after(*RUNNING, *saved).checkpoint_step
@@ -62,7 +63,7 @@ def test_the_newest_whole_checkpoints_are_kept() -> None:
 
 def test_an_application_that_does_not_count_saves_no_step() -> None:
     """Step 0 is no progress that `dorm show` could tell."""
-    app = app_after(*RUNNING, b.checkpoint_saved("a", step=0))
+    app = app_after(*RUNNING, checkpoint_saved("a", step=0))
 
     assert ([(1, 0)], None) == (steps(app), app.checkpoint_step)
 
@@ -70,21 +71,21 @@ def test_an_application_that_does_not_count_saves_no_step() -> None:
 @pytest.mark.parametrize(
     ("event", "reason"),
     [
-        (b.checkpoint_saved("a", generation=1, step=99), "generation is not the running one"),
-        (b.checkpoint_saved("a", generation=3, step=99), "generation is not the running one"),
-        (b.checkpoint_saved("a", generation=2, step=99, node_id="n2"), "rank belongs to another"),
-        (b.checkpoint_saved("a", generation=2, step=10), "checkpoint is not newer"),
-        (b.checkpoint_saved("a", generation=2, step=5), "checkpoint is not newer"),
-        (b.checkpoint_saved("b", generation=2, step=99), "unknown app"),
+        (checkpoint_saved("a", generation=1, step=99), "generation is not the running one"),
+        (checkpoint_saved("a", generation=3, step=99), "generation is not the running one"),
+        (checkpoint_saved("a", generation=2, step=99, node_id="n2"), "rank belongs to another"),
+        (checkpoint_saved("a", generation=2, step=10), "checkpoint is not newer"),
+        (checkpoint_saved("a", generation=2, step=5), "checkpoint is not newer"),
+        (checkpoint_saved("b", generation=2, step=99), "unknown app"),
     ],
 )
 def test_nobody_but_the_running_generation_moves_the_pointer(event: Event, reason: str) -> None:
     """A zombie of an older generation goes on saving, and changes nothing."""
     before = (
         *RUNNING,
-        b.checkpoint_saved("a", step=40),
+        checkpoint_saved("a", step=40),
         *again(2),
-        b.checkpoint_saved("a", generation=2, step=10),
+        checkpoint_saved("a", generation=2, step=10),
     )
 
     state = ignored(*before, event)
@@ -94,8 +95,8 @@ def test_nobody_but_the_running_generation_moves_the_pointer(event: Event, reaso
 
 def test_a_generation_starts_from_what_was_saved_before_it() -> None:
     """What it saves itself is for the next one; a document must not change under it."""
-    before = (*RUNNING, b.checkpoint_saved("a", step=40), b.checkpoint_saved("a", step=50))
-    app = app_after(*before, *again(2), b.checkpoint_saved("a", generation=2, step=60))
+    before = (*RUNNING, checkpoint_saved("a", step=40), checkpoint_saved("a", step=50))
+    app = app_after(*before, *again(2), checkpoint_saved("a", generation=2, step=60))
 
     assert app.generation is not None
     assert [(1, 50), (1, 40)] == [seed.position for seed in app.generation.seeds]
@@ -107,18 +108,16 @@ def test_after_a_rejection_the_next_older_one_is_the_seed() -> None:
     """And speeds are counted from the step that the training really goes on from."""
     before = (
         *RUNNING,
-        b.checkpoint_saved("a", step=40),
-        b.checkpoint_saved("a", step=50),
+        checkpoint_saved("a", step=40),
+        checkpoint_saved("a", step=50),
         *again(2),
     )
-    once = app_after(*before, b.checkpoint_rejected("a", step=50))
+    once = app_after(*before, checkpoint_rejected("a", step=50))
     assert once.generation is not None
     assert once.generation.seed is not None
     assert ((1, 40), 40) == (once.generation.seed.position, once.generation.first_step)
 
-    twice = app_after(
-        *before, b.checkpoint_rejected("a", step=50), b.checkpoint_rejected("a", step=40)
-    )
+    twice = app_after(*before, checkpoint_rejected("a", step=50), checkpoint_rejected("a", step=40))
     assert twice.generation is not None
     assert (2, None) == (len(twice.generation.seeds), twice.generation.seed)
     assert 50 == twice.checkpoint_step
@@ -128,17 +127,17 @@ def test_a_damaged_checkpoint_is_tried_last_and_does_not_count_as_kept() -> None
     """It may have been the disk of one node; and two whole ones are to be there all the same."""
     events = (
         *RUNNING,
-        b.checkpoint_saved("a", step=40),
-        b.checkpoint_saved("a", step=50),
+        checkpoint_saved("a", step=40),
+        checkpoint_saved("a", step=50),
         *again(2),
-        b.checkpoint_rejected("a", step=50, reason="gone"),
+        checkpoint_rejected("a", step=50, reason="gone"),
     )
     app = app_after(*events, *again(3))
     assert app.generation is not None
     assert [(1, 40), (1, 50)] == [seed.position for seed in app.generation.seeds]
     assert [False, False] == [bool(seed.rejected) for seed in app.generation.seeds]
 
-    saved = app_after(*events, b.checkpoint_saved("a", generation=2, step=60))
+    saved = app_after(*events, checkpoint_saved("a", generation=2, step=60))
     assert [((2, 60), ""), ((1, 50), "gone"), ((1, 40), "")] == [
         (one.position, one.rejected) for one in saved.checkpoints
     ]
@@ -147,20 +146,20 @@ def test_a_damaged_checkpoint_is_tried_last_and_does_not_count_as_kept() -> None
 @pytest.mark.parametrize(
     ("event", "reason"),
     [
-        (b.checkpoint_rejected("a", step=41), "does not start from that checkpoint"),
-        (b.checkpoint_rejected("a", step=50), "does not start from that checkpoint"),
-        (b.checkpoint_rejected("a", step=40, node_id="n2"), "rank belongs to another node"),
-        (b.checkpoint_rejected("a", step=40, generation=1), "generation is not the running one"),
+        (checkpoint_rejected("a", step=41), "does not start from that checkpoint"),
+        (checkpoint_rejected("a", step=50), "does not start from that checkpoint"),
+        (checkpoint_rejected("a", step=40, node_id="n2"), "rank belongs to another node"),
+        (checkpoint_rejected("a", step=40, generation=1), "generation is not the running one"),
     ],
 )
 def test_a_rejection_of_anything_else_is_ignored(event: Event, reason: str) -> None:
     """Such as one that was sent twice, or by an agent that fell behind."""
     before = (
         *RUNNING,
-        b.checkpoint_saved("a", step=40),
-        b.checkpoint_saved("a", step=50),
+        checkpoint_saved("a", step=40),
+        checkpoint_saved("a", step=50),
         *again(2),
-        b.checkpoint_rejected("a", step=50),
+        checkpoint_rejected("a", step=50),
     )
 
     assert any(reason in why for why in ignored(*before, event).ignored)
@@ -170,16 +169,16 @@ def test_a_generation_that_began_to_run_has_no_more_say_about_its_seed() -> None
     """It started from it, so it was whole."""
     before = (
         *RUNNING,
-        b.checkpoint_saved("a", step=40),
+        checkpoint_saved("a", step=40),
         *again(2),
         b.container_started("a", generation=2),
     )
 
-    ignored(*before, b.checkpoint_rejected("a", step=40))
+    ignored(*before, checkpoint_rejected("a", step=40))
 
 
 def test_progress_that_was_only_saved_while_running_resets_the_retries() -> None:
     """A machine that burns down reports no exit, but its application got on."""
-    app = app_after(*RUNNING, b.checkpoint_saved("a", step=40), b.node_lost("n1"))
+    app = app_after(*RUNNING, checkpoint_saved("a", step=40), b.node_lost("n1"))
 
     assert (40, None) == (app.checkpoint_step, app.failed_step)

@@ -25,7 +25,7 @@ from events.story import sentence
 from events.units import Resources
 from reconcilers.documents import NodeDocument
 from tests.agent.desk import wanted
-from tests.builders import checkpoint_saved
+from tests.checkpoint_builders import checkpoint_saved
 from tests.simulation.files import Disk, SimFiles
 from tests.simulation.process import Process
 

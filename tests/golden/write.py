@@ -15,6 +15,7 @@ from events.layouts import LayoutQuality, Slots
 from events.nodes import Device
 from events.recorded import Recorded, Stamp
 from tests import builders as b
+from tests.checkpoint_builders import checkpoint_rejected, checkpoint_saved
 
 GOLDEN: Final = Path(__file__).parent
 
@@ -106,7 +107,7 @@ EXAMPLES: Final[tuple[Event, ...]] = (
     b.layout_due(600_500),
     b.a_generation("digits-a-x1y2z", "n1", generation=8, gpus=1, first_port=21_000),
     b.checkpoint_requested("digits-a-x1y2z", generation=7),
-    b.checkpoint_saved(
+    checkpoint_saved(
         "digits-a-x1y2z",
         generation=7,
         step=1200,
@@ -114,7 +115,7 @@ EXAMPLES: Final[tuple[Event, ...]] = (
         size_bytes=3_000_000_000,
         file_count=9,
     ),
-    b.checkpoint_rejected(
+    checkpoint_rejected(
         "digits-a-x1y2z", generation=8, saved_generation=7, step=1200, reason="model.npz is gone"
     ),
     b.stop_requested("digits-a-x1y2z", generation=8, cause="failure", reason="container 0: oom"),

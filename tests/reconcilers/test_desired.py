@@ -11,9 +11,7 @@ from tests.builders import (
     a_layout,
     a_node,
     an_app,
-    checkpoint_rejected,
     checkpoint_requested,
-    checkpoint_saved,
     container_exited,
     container_started,
     generation_stopped,
@@ -22,6 +20,7 @@ from tests.builders import (
     state_of,
     stop_requested,
 )
+from tests.checkpoint_builders import checkpoint_rejected, checkpoint_saved
 
 
 def running(**spec: object) -> list[Event]:
