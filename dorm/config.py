@@ -114,6 +114,9 @@ class AgentConfig:
         relist_s: How often Docker is listed without any wake-up.
         disk_bytes_min: With less room than this on the disk of `state_dir`, or of Docker, no
             container is made.
+        checkpoint_look_s: How often running trainings are looked at for a new checkpoint.
+        checkpoint_every_s: Between two checkpoints of one training that are kept while it runs.
+        seed_wait_s: How long a node waits for the directory that the node of rank 0 makes.
     """
 
     node_id: str
@@ -135,3 +138,6 @@ class AgentConfig:
     run_dir: str = ""
     relist_s: float = 5.0
     disk_bytes_min: int = 512 << 20
+    checkpoint_look_s: float = 5.0
+    checkpoint_every_s: float = 20.0
+    seed_wait_s: float = 60.0

@@ -141,16 +141,21 @@ def _make_dir(path: Path, *, below: str, for_all: bool) -> None:
         path.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as opened:
         root = Path(below) if below else path
-        number = _open_root(root)
+        number = open_root(root)
         opened.callback(os.close, number)
         for part in path.relative_to(root).parts:
-            number = _enter(number, part, path)
+            number = enter(number, part, path)
             opened.callback(os.close, number)
         if for_all:
             os.fchmod(number, 0o777)
 
 
-def _open_root(root: Path) -> int:
+def open_root(root: Path | str) -> int:
+    """Return a directory that is there, such as the source of a mount.
+
+    Raises:
+        Rejected: It is not.
+    """
     try:
         return os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError as error:
@@ -159,8 +164,12 @@ def _open_root(root: Path) -> int:
         ) from error
 
 
-def _enter(parent: int, name: str, path: Path) -> int:
-    """Return the directory `name` in `parent`, made if needed, and never through a link."""
+def enter(parent: int, name: str, path: Path | str) -> int:
+    """Return the directory `name` in `parent`, made if needed, and never through a link.
+
+    Raises:
+        Rejected: A symbolic link, or a file, is in the way to `path`.
+    """
     if name == "..":
         raise Rejected("leads upwards", field="path", value=str(path))
     try:

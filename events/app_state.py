@@ -40,6 +40,25 @@ class Stop:
     at_ms: int = 0
 
 
+@attrs.frozen(kw_only=True)
+class Checkpoint:
+    """A checkpoint that is kept. Fields as in `CheckpointSaved`.
+
+    Attributes:
+        rejected: Why it was found damaged; empty while it was not.
+    """
+
+    generation: int
+    step: int
+    manifest_sha256: str
+    rejected: str = ""
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Return what grows from each saved checkpoint of an application to the next."""
+        return self.generation, self.step
+
+
 @attrs.frozen(kw_only=True, slots=False)  # see `events.evolving`
 class Generation:
     """The containers that exist, or may exist, for one application.
@@ -50,6 +69,8 @@ class Generation:
             from a backup; ids of events never do.
         epoch: Of the store, when it was started.
         first_step: The step that it goes on from.
+        seeds: The checkpoints that it may start from, in the order in which they are tried;
+            `rejected` are those that this generation found damaged.
         started: Ranks that an agent has seen running.
         running_since_ms: When the last of them was seen running; None before.
         exits: By rank; a rank in here is gone for good.
@@ -62,6 +83,7 @@ class Generation:
     epoch: int = 1
     input_revision: int = 0
     first_step: int = 0
+    seeds: tuple[Checkpoint, ...] = ()
     started: tuple[int, ...] = ()
     running_since_ms: int | None = None
     exits: Mapping[int, Exit] = attrs.field(factory=dict)
@@ -73,6 +95,11 @@ class Generation:
         if not self.exits:
             return self.members
         return tuple(member for member in self.members if member.rank not in self.exits)
+
+    @property
+    def seed(self) -> Checkpoint | None:
+        """Return the checkpoint to start from; None when there is none, or none that is whole."""
+        return next((seed for seed in self.seeds if not seed.rejected), None)
 
     @property
     def first_failure(self) -> tuple[int, Exit] | None:
@@ -149,7 +176,8 @@ class App:
         failure: The failure that lifecycle has not answered yet.
         failure_counts: It uses up a retry.
         failure_final: No retry mends it.
-        checkpoint_step: Step of the newest complete checkpoint that an agent reported.
+        checkpoint_step: The highest step of a complete checkpoint that an agent reported.
+        checkpoints: Those that are kept, the newest first.
         failed_step: `checkpoint_step` at the last failure.
         resizes: How often a running generation was stopped for another one.
         quarantine: Why layouts are decided without this application; empty when they are not.
@@ -176,6 +204,7 @@ class App:
     failure_final: bool = False
     backoff: Backoff | None = None
     checkpoint_step: int | None = None
+    checkpoints: tuple[Checkpoint, ...] = ()
     failed_step: int | None = None
     resizes: int = 0
     quarantine: str = ""
@@ -199,6 +228,15 @@ class App:
                 generation.stop.cause, "failing"
             )
         return "running" if len(generation.started) == len(generation.members) else "starting"
+
+    @property
+    def seeds(self) -> tuple[Checkpoint, ...]:
+        """Return what a generation that starts now may start from, in the order to try it in.
+
+        The newest first, but last what was found damaged: it may have been the disk of that node.
+        """
+        tried = sorted(self.checkpoints, key=lambda one: bool(one.rejected))  # else as they stand
+        return tuple(attrs.evolve(one, rejected="") for one in tried)
 
     @property
     def restart_ms(self) -> int:

@@ -13,6 +13,8 @@ from events.units import Resources, at_least_one_demand
 NAME_LENGTH_MAX: Final = 40  # leaves room for id, generation and rank in a 63-character host name
 CHECKPOINT_SIGNALS: Final = ("SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP")
 ON_DISCONNECT: Final = ("stop", "keep")
+KEEP_MIN: Final = 2  # the newest may turn out to be damaged
+KEEP_MAX: Final = 16
 PRIORITY_MIN: Final = -1000
 PRIORITY_MAX: Final = 1000
 SPEED_POINTS_MAX: Final = 64  # a curve of that many points is as good as any
@@ -87,11 +89,13 @@ class CheckpointPolicy:
         grace_ms: How long the containers may take from the signal to their exit.
         path: Directory inside the container, below a writable mount; `$DORM_APP_ID` is replaced.
             Empty for an application that saves nothing and starts from zero each time.
+        keep: How many whole checkpoints are kept, the newest ones.
     """
 
     signal: str = attrs.field(default="SIGTERM", validator=in_(CHECKPOINT_SIGNALS))
     grace_ms: int = attrs.field(default=120_000, validator=ge(1))
     path: str = ""
+    keep: int = attrs.field(default=KEEP_MIN, validator=and_(ge(KEEP_MIN), le(KEEP_MAX)))
 
 
 @attrs.frozen(kw_only=True)

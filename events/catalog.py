@@ -18,6 +18,7 @@ from events.apps import (
     AppSubmitted,
     AppUnquarantined,
 )
+from events.checkpoints import CheckpointRejected, CheckpointSaved
 from events.control import LeaderElected, SegmentSealed, StoreEpochBegan
 from events.generations import (
     CheckpointRequested,
@@ -63,6 +64,8 @@ Event = (
     | GenerationStarted
     | CheckpointRequested
     | StopRequested
+    | CheckpointSaved
+    | CheckpointRejected
     | ContainerStarted
     | ContainerExited
     | GenerationStopped
@@ -72,7 +75,7 @@ Event = (
 )
 
 CATALOG: Final[dict[str, type[Event]]] = {
-    "app.submitted/3": AppSubmitted,
+    "app.submitted/4": AppSubmitted,
     "app.changed/2": AppChanged,
     "app.cancel_requested/1": AppCancelRequested,
     "app.retrying/1": AppRetrying,
@@ -94,6 +97,8 @@ CATALOG: Final[dict[str, type[Event]]] = {
     "layout.due/1": LayoutDue,
     "generation.started/1": GenerationStarted,
     "checkpoint.requested/1": CheckpointRequested,
+    "checkpoint.saved/1": CheckpointSaved,
+    "checkpoint.rejected/1": CheckpointRejected,
     "stop.requested/1": StopRequested,
     "container.started/1": ContainerStarted,
     "container.exited/2": ContainerExited,

@@ -21,6 +21,7 @@ from events.apps import (
     AppSubmitted,
     AppUnquarantined,
 )
+from events.checkpoints import CheckpointRejected, CheckpointSaved
 from events.control import LeaderElected, SegmentSealed, StoreEpochBegan
 from events.draft import Draft, Senseless
 from events.errors import Corrupt
@@ -44,7 +45,7 @@ from events.nodes import (
 )
 from events.policy import LayoutConfigured, LayoutDue
 from events.recorded import Recorded
-from events.rules import apps, control, generations, layouts, nodes
+from events.rules import apps, checkpoints, control, generations, layouts, nodes
 from events.rules.apps import FINISHED_KEPT
 from events.state import ClusterState
 
@@ -130,6 +131,10 @@ def _change(draft: Draft, recorded: Recorded) -> None:  # noqa: C901, PLR0912, P
             generations.started(draft, event, recorded)
         case CheckpointRequested():
             generations.checkpoint_requested(draft, event, recorded)
+        case CheckpointSaved():
+            checkpoints.saved(draft, event)
+        case CheckpointRejected():
+            checkpoints.rejected(draft, event)
         case StopRequested():
             generations.stop_requested(draft, event, recorded)
         case ContainerStarted():

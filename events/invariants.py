@@ -5,6 +5,7 @@ Checked after each step in tests and in the simulation.
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 
 import attrs
 
@@ -16,7 +17,13 @@ from events.units import Resources
 
 def violations(state: ClusterState) -> tuple[str, ...]:
     """Return a sentence for each invariant that does not hold; nothing for a sound state."""
-    return (*_finished(state), *_unfinished(state), *_nodes(state), *_times(state))
+    return (
+        *_finished(state),
+        *_unfinished(state),
+        *_checkpoints(state),
+        *_nodes(state),
+        *_times(state),
+    )
 
 
 def check(state: ClusterState) -> ClusterState:
@@ -52,6 +59,18 @@ def _unfinished(state: ClusterState) -> Iterator[str]:
             yield f"{app.app_id} has a partition of no containers"
         if app.generation is not None:
             yield from _generation(app)
+
+
+def _checkpoints(state: ClusterState) -> Iterator[str]:
+    for app in state.apps.values():
+        positions = [one.position for one in app.checkpoints]
+        if any(newer <= older for newer, older in pairwise(positions)):
+            yield f"{app.app_id} has checkpoints out of order: {positions}"
+        generation = app.generation
+        if generation is not None and any(
+            seed.generation >= generation.number for seed in generation.seeds
+        ):
+            yield f"{app.app_id} generation {generation.number} starts from a later one"
 
 
 def _times(state: ClusterState) -> Iterator[str]:

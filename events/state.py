@@ -4,7 +4,17 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from events.app_state import App, Backoff, Exit, Generation, Measured, Outcome, Progress, Stop
+from events.app_state import (
+    App,
+    Backoff,
+    Checkpoint,
+    Exit,
+    Generation,
+    Measured,
+    Outcome,
+    Progress,
+    Stop,
+)
 from events.generations import Member
 from events.layouts import LayoutDecided, LayoutQuality
 from events.nodes import NodeReported
@@ -13,6 +23,7 @@ from events.policy import LayoutRules
 __all__ = [
     "App",
     "Backoff",
+    "Checkpoint",
     "ClusterState",
     "Exit",
     "Generation",

@@ -15,6 +15,7 @@ from events.apps import (
     AppSubmitted,
     AppUnquarantined,
 )
+from events.checkpoints import CheckpointRejected, CheckpointSaved
 from events.control import LeaderElected, SegmentSealed, StoreEpochBegan
 from events.generations import (
     CheckpointRequested,
@@ -36,7 +37,7 @@ from events.nodes import (
 )
 from events.policy import LayoutConfigured, LayoutDue, LayoutRules
 from events.recorded import Recorded
-from events.text import duration, one_line, plural, resources
+from events.text import duration, memory, one_line, plural, resources
 
 NodeEvent = (
     NodeReported | NodeLost | NodeReturned | NodeExpelled | NodeFenced | NodeForgotten | NodeSettled
@@ -61,7 +62,7 @@ def story(history: Iterable[Recorded], subject: str) -> Iterator[Recorded]:
 def subjects(recorded: Recorded) -> tuple[str, ...]:  # noqa: PLR0911 - one case a shape
     """Return the ids of every application, node or master that the event names."""
     match event := recorded.event:
-        case ContainerStarted() | ContainerExited():
+        case ContainerStarted() | ContainerExited() | CheckpointSaved() | CheckpointRejected():
             return event.app_id, event.node_id
         case GenerationStarted():
             return event.app_id, *(member.node_id for member in event.members)
@@ -105,6 +106,8 @@ def _raw_sentence(recorded: Recorded) -> str:
         case (
             GenerationStarted()
             | CheckpointRequested()
+            | CheckpointSaved()
+            | CheckpointRejected()
             | StopRequested()
             | GenerationStopped()
             | ContainerStarted()
@@ -242,9 +245,11 @@ def _change(app_id: str, change: PartitionChange) -> str:
     return f"{app_id} gets {count} on {' '.join(change.partition)}{reason}"
 
 
-def _of_generation(
+def _of_generation(  # noqa: PLR0911 - one case an event
     event: GenerationStarted
     | CheckpointRequested
+    | CheckpointSaved
+    | CheckpointRejected
     | StopRequested
     | GenerationStopped
     | ContainerStarted
@@ -258,6 +263,12 @@ def _of_generation(
             return f"{name} starts: {count} on {' '.join(nodes)}"
         case CheckpointRequested():
             return f"{name} is asked to save its work and end{_because(event.reason)}"
+        case CheckpointSaved():
+            size = f"{plural(event.file_count, 'file')}, {memory(event.size_bytes)}"
+            return f"{name}: its checkpoint{_at(event.step)} is kept ({size})"
+        case CheckpointRejected():
+            old = f"the checkpoint{_at(event.step)} of generation {event.saved_generation}"
+            return f"{name} cannot start from {old}{_because(event.reason)}"
         case StopRequested():
             return f"{name} is stopped, {event.cause}{_because(event.reason)}"
         case GenerationStopped():
@@ -283,6 +294,10 @@ def _of_control(event: LeaderElected | SegmentSealed | StoreEpochBegan, who: str
             return f"{head}, what stood behind revision {event.found_revision} is lost"
         case _ as never:
             assert_never(never)
+
+
+def _at(step: int) -> str:
+    return f" at step {step}" if step else ""
 
 
 def _exit(event: ContainerExited) -> str:

@@ -18,6 +18,7 @@ def _as_it_is(data: msgspec.Raw) -> msgspec.Raw:
 UPCASTS: Final[dict[str, tuple[str, Upcast]]] = {
     "app.submitted/1": ("app.submitted/2", _as_it_is),  # + spec.priority, spec.speed
     "app.submitted/2": ("app.submitted/3", _as_it_is),  # + spec.on_disconnect
+    "app.submitted/3": ("app.submitted/4", _as_it_is),  # + spec.checkpoint.keep
     "app.changed/1": ("app.changed/2", _as_it_is),  # + priority
     "node.reported/1": ("node.reported/2", _as_it_is),  # + tenure
     "layout.decided/1": ("layout.decided/2", _as_it_is),  # + problem_hash, quality

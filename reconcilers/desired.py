@@ -7,8 +7,15 @@ from typing import Final
 import attrs
 
 from events.generations import Member
-from events.state import App, ClusterState, Generation, live_members
-from reconcilers.documents import NodeDocument, Peer, StopOrder, WantedContainer, container_name
+from events.state import App, Checkpoint, ClusterState, Generation, live_members
+from reconcilers.documents import (
+    NodeDocument,
+    Peer,
+    Seed,
+    StopOrder,
+    WantedContainer,
+    container_name,
+)
 
 CANCEL_GRACE_MS_MAX: Final = 10_000  # the work is not wanted any more, but a clean end is kinder
 FAILURE_GRACE_MS_MAX: Final = 3_000  # peers of a dead rank mostly hang: they will not save anything
@@ -70,7 +77,8 @@ def _container(
     app: App, generation: Generation, member: Member, peers: tuple[Peer, ...]
 ) -> WantedContainer:
     spec = app.spec
-    resume = generation.number > 1
+    resume = _resumes(app, generation)
+    kept = app.checkpoints if member.rank == 0 else ()
     return WantedContainer(
         app_id=app.app_id,
         app_name=spec.name,
@@ -93,6 +101,27 @@ def _container(
         origin=generation.origin,
         epoch=generation.epoch,
         on_disconnect=spec.on_disconnect,
+        seeds=tuple(_seed(checkpoint) for checkpoint in generation.seeds),
+        oldest_kept=kept[-1].position if kept else None,
+    )
+
+
+def _resumes(app: App, generation: Generation) -> bool:
+    """Return whether the generation goes on from something.
+
+    Of an application that keeps its work where Dorm does not look, each later one may.
+    """
+    if not app.spec.checkpoint.path:
+        return generation.number > 1
+    return bool(generation.seeds)
+
+
+def _seed(checkpoint: Checkpoint) -> Seed:
+    return Seed(
+        generation=checkpoint.generation,
+        step=checkpoint.step,
+        manifest_sha256=checkpoint.manifest_sha256,
+        rejected=bool(checkpoint.rejected),
     )
 
 

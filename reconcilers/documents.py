@@ -23,6 +23,25 @@ class Peer:
 
 
 @attrs.frozen(kw_only=True)
+class Seed:
+    """A checkpoint that the generation may start from. Fields as in `CheckpointSaved`.
+
+    Attributes:
+        rejected: The log says that this generation found it damaged.
+    """
+
+    generation: int
+    step: int
+    manifest_sha256: str
+    rejected: bool = False
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Return what tells it from every other checkpoint of the application."""
+        return self.generation, self.step
+
+
+@attrs.frozen(kw_only=True)
 class StopOrder:
     """How a container is brought to its end: `signal`, then SIGKILL after `grace_ms`."""
 
@@ -48,6 +67,10 @@ class WantedContainer:
         on_disconnect: `stop` or `keep`, as the spec says.
         checkpoint_path: Inside the container, with the application's id filled in; or empty.
         peers: The whole generation in rank order, this container included.
+        seeds: What the generation may start from, in the order in which it is tried. None at all:
+            nothing was ever saved, so it starts from nothing.
+        oldest_kept: Generation and step of the oldest checkpoint that is kept: what is older may
+            be removed by whoever reads this. Only told to rank 0; None while nothing was saved.
     """
 
     app_id: str
@@ -71,6 +94,13 @@ class WantedContainer:
     origin: str = ""
     epoch: int = 1
     on_disconnect: str = "stop"
+    seeds: tuple[Seed, ...] = ()
+    oldest_kept: tuple[int, int] | None = None
+
+    @property
+    def seed(self) -> Seed | None:
+        """Return the checkpoint to start from; None when there is none, or none that is whole."""
+        return next((seed for seed in self.seeds if not seed.rejected), None)
 
     @property
     def name(self) -> str:

@@ -21,6 +21,7 @@ from events.recorded import Recorded
 from events.state import App, ClusterState, Generation, live_members
 from events.units import total_of
 from tests import builders as b
+from tests.checkpoint_builders import checkpoint_rejected, checkpoint_saved
 from tests.strategies import APP_IDS, NODE_IDS, events, reports, scales
 
 Move = Callable[[st.DrawFn], Event]
@@ -120,6 +121,8 @@ def _steps(state: ClusterState, app: App) -> Iterator[Move]:
 
 def _container_steps(app: App, generation: Generation) -> Iterator[Move]:
     app_id, number = app.app_id, generation.number
+    if 0 not in generation.exits and generation.members:
+        yield from _checkpoint_steps(app, generation, generation.members[0].node_id)
     for member in generation.live:
         rank, node_id = member.rank, member.node_id
         if rank not in generation.started:
@@ -144,6 +147,25 @@ def _container_steps(app: App, generation: Generation) -> Iterator[Move]:
         yield _always(b.generation_stopped(app_id, generation=number))
     if generation.stop is None and not generation.live:
         yield _always(b.app_completed(app_id))
+
+
+def _checkpoint_steps(app: App, generation: Generation, node_id: str) -> Iterator[Move]:
+    last = app.checkpoints[0] if app.checkpoints else None
+    step = last.step + 10 if last and last.generation == generation.number else 10
+    if 0 in generation.started:
+        yield _always(
+            checkpoint_saved(app.app_id, generation=generation.number, node_id=node_id, step=step)
+        )
+    elif (seed := generation.seed) is not None:
+        yield _always(
+            checkpoint_rejected(
+                app.app_id,
+                generation=generation.number,
+                node_id=node_id,
+                saved_generation=seed.generation,
+                step=seed.step,
+            )
+        )
 
 
 def _layout(draw: st.DrawFn, state: ClusterState, app: App) -> LayoutDecided:

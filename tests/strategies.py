@@ -8,7 +8,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from events import apps, control, generations, layouts, nodes, policy
+from events import apps, checkpoints, control, generations, layouts, nodes, policy
 from events.apps import CHECKPOINT_SIGNALS, AppSpec, Scale
 from events.catalog import CATALOG, Event
 from events.generations import EXIT_REASONS, Member
@@ -83,6 +83,7 @@ def specs() -> st.SearchStrategy[AppSpec]:
             signal=st.sampled_from(CHECKPOINT_SIGNALS),
             grace_ms=st.integers(1, 600_000),
             path=words,
+            keep=st.integers(apps.KEEP_MIN, apps.KEEP_MAX),
         ),
         mounts=st.lists(
             st.builds(apps.Mount, name=words, target=words, read_only=flags), max_size=2
@@ -224,6 +225,25 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     ),
     generations.CheckpointRequested: st.builds(
         generations.CheckpointRequested, app_id=app_ids, generation=numbers, reason=words
+    ),
+    checkpoints.CheckpointSaved: st.builds(
+        checkpoints.CheckpointSaved,
+        app_id=app_ids,
+        generation=numbers,
+        node_id=node_ids,
+        step=st.integers(0, 5),
+        manifest_sha256=words,
+        size_bytes=counts,
+        file_count=counts,
+    ),
+    checkpoints.CheckpointRejected: st.builds(
+        checkpoints.CheckpointRejected,
+        app_id=app_ids,
+        generation=numbers,
+        node_id=node_ids,
+        saved_generation=numbers,
+        step=st.integers(0, 5),
+        reason=words,
     ),
     generations.StopRequested: st.builds(
         generations.StopRequested,

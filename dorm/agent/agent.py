@@ -15,6 +15,7 @@ from dorm.agent.containers import Containers
 from dorm.agent.description import Listener, api_url
 from dorm.agent.hands import Hands
 from dorm.agent.history import History
+from dorm.agent.keeper import Keeper
 from dorm.agent.memory import Memory
 from dorm.agent.orders import Orders
 from dorm.agent.outbox import Outbox
@@ -22,10 +23,11 @@ from dorm.agent.paths import Paths
 from dorm.agent.registration import Holder, Registration, TenureOver
 from dorm.agent.reporter import Reporter
 from dorm.agent.right import Right
+from dorm.agent.seeder import Seeder
 from dorm.agent.world import World
 from dorm.config import AgentConfig
 from dorm.failpoints import point
-from dorm.ports import Clock, Docker, Etcd, Files, Masters, Randomness, Warden
+from dorm.ports import Checkpoints, Clock, Docker, Etcd, Files, Masters, Randomness, Warden
 from dorm.streams import closing
 from dorm.tenure import TenureRecord
 from events.errors import NotFound, Unavailable
@@ -54,6 +56,7 @@ class Agent:
         log: EventLog,
         docker: Docker,
         files: Files,
+        checkpoints: Checkpoints,
         clock: Clock,
         randomness: Randomness,
         masters: Masters,
@@ -67,6 +70,7 @@ class Agent:
             log=log,
             docker=docker,
             files=files,
+            checkpoints=checkpoints,
             clock=clock,
             randomness=randomness,
             masters=masters,
@@ -128,10 +132,13 @@ class Agent:
                 return None
             return found if found and may_run and found.tenure == memory.now.tenure else None
 
+        seeder = Seeder(config, world, outbox)
+        keeper = Keeper(config, world, memory=memory, outbox=outbox, document=document)
+        hands = Hands(config, world, memory=memory, outbox=outbox, seeder=seeder, keeper=keeper)
         containers = Containers(
             world,
             memory=memory,
-            hands=Hands(config, world, memory=memory, outbox=outbox),
+            hands=hands,
             document=document,
             settled=outbox.settle,
             relist_s=config.relist_s,
@@ -158,6 +165,8 @@ class Agent:
             group.create_task(orders.run())
             group.create_task(history.run())
             group.create_task(outbox.run())
+            group.create_task(seeder.run())
+            group.create_task(keeper.run())
             group.create_task(containers.run())
             group.create_task(right.run())
             await registration.held.wait()  # A node that reports without a lease counts as lost.

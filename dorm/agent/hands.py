@@ -5,10 +5,12 @@ from typing import Final, assert_never
 
 import structlog
 
-from dorm.agent import checkpoints, launch
+from dorm.agent import launch
+from dorm.agent.keeper import Keeper
 from dorm.agent.memory import Memory
 from dorm.agent.outbox import Outbox
 from dorm.agent.paths import Paths
+from dorm.agent.seeder import Seeder
 from dorm.agent.world import World
 from dorm.config import AgentConfig
 from dorm.failpoints import point
@@ -45,13 +47,21 @@ class Hands:
     """
 
     def __init__(
-        self, config: AgentConfig, world: World, *, memory: Memory, outbox: Outbox
+        self,
+        config: AgentConfig,
+        world: World,
+        *,
+        memory: Memory,
+        outbox: Outbox,
+        seeder: Seeder,
+        keeper: Keeper,
     ) -> None:
         self.refused: dict[Key, Refusal] = {}
         self._pulling_since_s: dict[Key, float] = {}
         self._config, self._paths = config, Paths(config.state_dir)
         self._docker, self._files, self._clock = world.docker, world.files, world.clock
         self._memory, self._outbox = memory, outbox
+        self._seeder, self._keeper = seeder, keeper
 
     def forget_all_but(self, keys: Collection[Key]) -> None:
         """Forget what was refused, or not pulled yet, of containers that nobody wants any more."""
@@ -59,6 +69,8 @@ class Hands:
         self._pulling_since_s = {
             key: at_s for key, at_s in self._pulling_since_s.items() if key in keys
         }
+        self._seeder.forget_all_but(keys)
+        self._keeper.forget_all_but(keys)
 
     async def perform(self, action: Action, document: NodeDocument) -> None:
         """Carry out one action.
@@ -105,9 +117,7 @@ class Hands:
                 epoch=action.epoch,
                 tenure=self._memory.now.tenure,
             )
-            directory = launch.checkpoint_directory(wanted, self._config)
-            if directory is not None:
-                await self._files.make_dir(directory.path, below=directory.below, for_all=True)
+            await self._seeder.prepare(wanted)
             await self._files.make_dir(self._paths.run_dir(wanted.name), for_all=True)
             await self._files.write(self._paths.membership(wanted.name), launch.membership(wanted))
             point("agent.create.prepared")
@@ -141,9 +151,9 @@ class Hands:
             self._refuse(action.key, error)
 
     async def _report_exited(self, action: ReportExited, wanted: WantedContainer) -> None:
-        step = None
-        if wanted.rank == 0:
-            step = await checkpoints.newest_step(self._files, wanted, self._config)
+        last = await self._keeper.last(wanted)
+        lost = f"its last checkpoint is not kept: {last.problem}" if last.problem else ""
+        message = "; ".join(part for part in (action.message, lost) if part)
         event = ContainerExited(
             app_id=wanted.app_id,
             generation=wanted.generation,
@@ -152,8 +162,8 @@ class Hands:
             exit_code=action.exit_code,
             reason=action.reason,
             final=action.final,
-            message=action.message[:MESSAGE_LENGTH_MAX],
-            checkpoint_step=step,
+            message=message[:MESSAGE_LENGTH_MAX],
+            checkpoint_step=last.step,
         )
         point("agent.exit.unremembered")
         await self._memory.change_of(action.key, wanted.origin, exit=event)

@@ -8,6 +8,7 @@ import attrs
 from dorm import cgroups, labels
 from dorm.agent.paths import Paths
 from dorm.config import AgentConfig
+from dorm.ports.checkpoints import Place
 from dorm.ports.docker import Bind, Launch
 from events.codec import to_json
 from events.errors import Rejected
@@ -15,18 +16,6 @@ from reconcilers.documents import Peer, WantedContainer
 
 RUN_DIR: Final = "/run/dorm"
 _THREADS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
-
-@attrs.frozen(kw_only=True)
-class HostDirectory:
-    """A directory of this machine behind a path in a container.
-
-    Attributes:
-        below: The source of the mount; containers may have put symbolic links behind it.
-    """
-
-    path: str
-    below: str
 
 
 @attrs.frozen(kw_only=True)
@@ -72,7 +61,7 @@ def launch(
         demand=wanted.demand,
         pids_max=wanted.pids_max,
         devices=wanted.devices,
-        binds=(*_binds(wanted, config), run_dir),
+        binds=(*_binds(wanted, config), *_checkpoint_bind(wanted, config), run_dir),
         network=config.network,
         stop_signal=wanted.stop.signal if wanted.stop else "SIGTERM",
         cgroup_parent=cgroups.of_containers(
@@ -136,7 +125,7 @@ def membership(wanted: WantedContainer) -> bytes:
     )
 
 
-def checkpoint_directory(wanted: WantedContainer, config: AgentConfig) -> HostDirectory | None:
+def place_of(wanted: WantedContainer, config: AgentConfig) -> Place | None:
     """Return where the checkpoints lie on this machine; None for an app that saves nothing.
 
     Raises:
@@ -154,9 +143,19 @@ def checkpoint_directory(wanted: WantedContainer, config: AgentConfig) -> HostDi
             value=wanted.checkpoint_path,
             hint="mount a directory of the operator's catalogue and put the path below its target",
         )
-    return HostDirectory(
-        path=str(PurePosixPath(bind.source) / path.relative_to(bind.target)), below=bind.source
-    )
+    directory = str(PurePosixPath(bind.source) / path.relative_to(bind.target))
+    return Place(app_id=wanted.app_id, directory=directory, below=bind.source)
+
+
+def _checkpoint_bind(wanted: WantedContainer, config: AgentConfig) -> tuple[Bind, ...]:
+    """Return what lies over the checkpoint path: the directory of the generation, and no more.
+
+    The mount around it would show older generations too, and what is kept of them.
+    """
+    place = place_of(wanted, config)
+    if place is None:
+        return ()
+    return (Bind(source=place.work_dir(wanted.generation), target=wanted.checkpoint_path),)
 
 
 def _binds(wanted: WantedContainer, config: AgentConfig) -> tuple[Bind, ...]:

@@ -13,6 +13,7 @@ import structlog
 
 from dorm.failpoints import point
 from dorm.ports import Files
+from events.checkpoints import CheckpointSaved
 from events.codec import from_json, to_json
 from events.errors import Corrupt, Unavailable
 from events.generations import ContainerExited
@@ -36,6 +37,8 @@ class ContainerMemory:
         signalled_at_s: When its stop signal was sent, by this machine's monotonic clock.
         killed_at_s: When SIGKILL was, or was about to be, sent because the grace time was over.
         started: It was seen running; `start_sent` once the log has it.
+        saved: The report of the newest checkpoint that was kept; the log has it once its step is
+            `saved_sent`.
         exit: The report of its end. From here on it is closed: nothing of it may run again.
         exit_sent: The log has that report.
     """
@@ -49,6 +52,8 @@ class ContainerMemory:
     killed_at_s: float | None = None
     started: bool = False
     start_sent: bool = False
+    saved: CheckpointSaved | None = None
+    saved_sent: int | None = None
     exit: ContainerExited | None = None
     exit_sent: bool = False
 
@@ -60,7 +65,16 @@ class ContainerMemory:
     @property
     def all_sent(self) -> bool:
         """Return whether the log has all that there was to report."""
-        return (self.start_sent or not self.started) and (self.exit_sent or self.exit is None)
+        return (
+            (self.start_sent or not self.started)
+            and self.unsent_save is None
+            and (self.exit_sent or self.exit is None)
+        )
+
+    @property
+    def unsent_save(self) -> CheckpointSaved | None:
+        """Return the report of a checkpoint that the log does not have."""
+        return self.saved if self.saved and self.saved.step != self.saved_sent else None
 
 
 @attrs.frozen(kw_only=True)

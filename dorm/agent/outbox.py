@@ -12,6 +12,7 @@ from dorm.agent.history import History
 from dorm.agent.memory import Memory
 from dorm.agent.world import World
 from dorm.failpoints import point
+from events.checkpoints import CheckpointRejected, CheckpointSaved
 from events.errors import Regressed, Unavailable
 from events.generations import ContainerExited, ContainerStarted
 from events.log import EVENTS_PER_APPEND_MAX
@@ -20,7 +21,14 @@ from events.recorded import Stamp
 
 _log = structlog.get_logger()
 
-Report = NodeReported | NodeSettled | ContainerStarted | ContainerExited
+Report = (
+    NodeReported
+    | NodeSettled
+    | ContainerStarted
+    | CheckpointSaved
+    | CheckpointRejected
+    | ContainerExited
+)
 
 
 class Outbox:
@@ -32,12 +40,19 @@ class Outbox:
         self._description: NodeReported | None = None
         self._described: NodeReported | None = None
         self._settled: NodeSettled | None = None
+        self._rejections: list[CheckpointRejected] = []
         self._bell = asyncio.Event()
         self._bell.set()  # An agent before may have left something.
 
     def describe(self, report: NodeReported) -> None:
         """Report the node. One that is not sent yet is replaced: only the newest counts."""
         self._description = report
+        self.ring()
+
+    def reject(self, rejection: CheckpointRejected) -> None:
+        """Report a damaged checkpoint. One that a crash swallows is found damaged again."""
+        if rejection not in self._rejections:
+            self._rejections.append(rejection)
         self.ring()
 
     def ring(self) -> None:
@@ -84,9 +99,10 @@ class Outbox:
             for one in records
             if one.started and not one.start_sent
         ]
+        saves = [one.unsent_save for one in records if one.unsent_save is not None]
         exits = [one.exit for one in records if one.exit is not None and not one.exit_sent]
         settled = [self._settled] if self._settled else []
-        return [*description, *settled, *starts, *exits]
+        return [*description, *settled, *self._rejections, *starts, *saves, *exits]
 
     async def _send(self, batch: Sequence[Report]) -> bool:
         """Returns whether the log has it; False when the store turned out to be another one."""
@@ -116,6 +132,7 @@ class Outbox:
     async def _note_sent(self, batch: Sequence[Report]) -> None:
         if self._description in batch:
             self._described, self._description = self._description, None
+        self._rejections = [one for one in self._rejections if one not in batch]
         while True:  # Ends when the disk takes it; a full one may be cleared.
             try:
                 await self._remember_sent(batch)
@@ -130,6 +147,10 @@ class Outbox:
         if self._settled is not None and self._settled in batch:
             await self._memory.settled(self._settled.epoch)
             self._settled = None
+        for saved in batch:
+            if isinstance(saved, CheckpointSaved):
+                key = saved.app_id, saved.generation, 0
+                await self._memory.note(key, saved_sent=saved.step)
         starts = [_key(one) for one in batch if isinstance(one, ContainerStarted)]
         exits = [_key(one) for one in batch if isinstance(one, ContainerExited)]
         if starts:

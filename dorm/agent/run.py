@@ -15,6 +15,7 @@ from dorm import etcd, failpoints
 from dorm.agent.agent import Agent
 from dorm.agent.http import build
 from dorm.agent.masters import HttpMasters
+from dorm.checkpoints import SystemCheckpoints
 from dorm.clock import SystemClock, SystemRandomness
 from dorm.config import AgentConfig
 from dorm.engine import DockerEngine
@@ -65,6 +66,7 @@ async def _run(config: AgentConfig) -> int:
         log=EtcdLog(client, Keys(cluster.cluster), producer=producer),
         docker=engine,
         files=SystemFiles(),
+        checkpoints=SystemCheckpoints(config.node_id),
         clock=SystemClock(),
         randomness=randomness,
         masters=masters,

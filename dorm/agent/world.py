@@ -5,7 +5,7 @@ from typing import Final
 import attrs
 
 from dorm.backoff import Backoff
-from dorm.ports import Clock, Docker, Etcd, Files, Masters, Randomness, Warden
+from dorm.ports import Checkpoints, Clock, Docker, Etcd, Files, Masters, Randomness, Warden
 from events.log import EventLog
 
 FIRST_S: Final = 0.2
@@ -26,6 +26,7 @@ class World:
     log: EventLog
     docker: Docker
     files: Files
+    checkpoints: Checkpoints
     clock: Clock
     randomness: Randomness
     masters: Masters

@@ -11,7 +11,7 @@ from dorm.status import Progress
 from dorm.store import Alarm
 from events.nodes import Device
 from events.policy import LayoutRules
-from events.state import Backoff, Exit, LastDecision, Outcome, Stop
+from events.state import Backoff, Checkpoint, Exit, LastDecision, Outcome, Stop
 from reconcilers.reasons import ReasonCode
 
 
@@ -132,6 +132,7 @@ class AppPage(AppRow):
     decided_reason: str
     restart_ms: int
     speeds: list[SpeedRow]
+    checkpoints: list[Checkpoint]
     stop: Stop | None
     backoff: Backoff | None
     cancel_requested: bool

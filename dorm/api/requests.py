@@ -14,6 +14,8 @@ from dorm.spec.speed import NODES_MAX, SPEED_MAX
 from dorm.spec.units import CPU_MILLI_MAX
 from events.apps import (
     CHECKPOINT_SIGNALS,
+    KEEP_MAX,
+    KEEP_MIN,
     NAME_LENGTH_MAX,
     ON_DISCONNECT,
     PRIORITY_MAX,
@@ -118,6 +120,7 @@ SPEC: Final = _object(
                 "signal": {"type": "string", "enum": list(CHECKPOINT_SIGNALS)},
                 "grace": _DURATION,
                 "path": {"type": "string"},
+                "keep": _whole(KEEP_MIN, KEEP_MAX),
             }
         ),
         "mounts": {

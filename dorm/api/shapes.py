@@ -70,6 +70,7 @@ def app_page(app: App, statuses: Statuses) -> AppPage:
             {"containers": size, "steps": speed.steps, "ms": speed.ms}
             for size, speed in sorted(app.speeds.items())
         ],
+        "checkpoints": to_plain(app.checkpoints),
         "stop": to_plain(running.stop) if running and running.stop else None,
         "backoff": to_plain(app.backoff) if app.backoff else None,
         "cancel_requested": app.cancel_requested,

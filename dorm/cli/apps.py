@@ -127,6 +127,7 @@ def _facts(page: dict[str, Any]) -> RenderableType:
             ("Restart", f"takes {duration(page['restart_ms'])}" if page["restart_ms"] else ""),
             ("Generation", f"{page['generation']}, resized {page['resizes']} times"),
             ("Progress", _progress(page)),
+            ("Checkpoints", _kept(page)),
             ("Failures", page["failures"] or ""),
             ("Submitted", f"{clock_time(page['submitted_at_ms'])} by {_user(page)}"),
             ("Ended", clock_time(outcome["at_ms"]) if outcome else ""),
@@ -143,6 +144,14 @@ def _progress(page: dict[str, Any]) -> str:
         "" if saved is None else f"saved at step {saved}",
     )
     return ", ".join(part for part in parts if part)
+
+
+def _kept(page: dict[str, Any]) -> str:
+    return ", ".join(
+        f"g{one['generation']} step {one['step']}"
+        + (f" (damaged: {one['rejected']})" if one["rejected"] else "")
+        for one in page["checkpoints"]
+    )
 
 
 def _container(one: dict[str, Any]) -> tuple[object, ...]:

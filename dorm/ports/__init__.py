@@ -4,6 +4,7 @@ Masters and agents take these protocols and nothing else, so the same code runs 
 and, unchanged, in the seeded simulation (`tests/simulation`).
 """
 
+from dorm.ports.checkpoints import Checkpoints
 from dorm.ports.clock import Clock, Randomness
 from dorm.ports.docker import ContainerSeen, Docker, Launch
 from dorm.ports.etcd import Compare, Delete, Etcd, Get, KeyValue, Lease, Put, TxnResult, WatchEvent
@@ -12,6 +13,7 @@ from dorm.ports.masters import Masters
 from dorm.ports.warden import Warden
 
 __all__ = [
+    "Checkpoints",
     "Clock",
     "Compare",
     "ContainerSeen",

@@ -54,10 +54,11 @@ def to_plain(spec: AppSpec) -> dict[str, Any]:
     }
 
 
-def _checkpoint(spec: AppSpec) -> Mapping[str, str]:
+def _checkpoint(spec: AppSpec) -> Mapping[str, str | int]:
     policy = spec.checkpoint
     path = {"path": policy.path} if policy.path else {}
-    return {"signal": policy.signal, "grace": format_duration(policy.grace_ms), **path}
+    grace = format_duration(policy.grace_ms)
+    return {"signal": policy.signal, "grace": grace, **path, "keep": policy.keep}
 
 
 def _speed(point: SpeedPoint) -> Mapping[str, float]:

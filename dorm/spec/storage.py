@@ -5,7 +5,7 @@ from typing import Final
 
 from dorm.spec.fields import Fields, built
 from dorm.spec.units import parse_duration
-from events.apps import CHECKPOINT_SIGNALS, CheckpointPolicy, Mount
+from events.apps import CHECKPOINT_SIGNALS, KEEP_MAX, KEEP_MIN, CheckpointPolicy, Mount
 
 APP_ID_VARIABLE: Final = "$DORM_APP_ID"
 RESERVED_TARGETS: Final = ("/proc", "/sys", "/dev", "/run/dorm")
@@ -79,12 +79,13 @@ def _sound_path(fields: Fields, name: str, path: str) -> bool:
 
 def read_checkpoint(top: Fields, mounts: tuple[Mount, ...] | None) -> CheckpointPolicy | None:
     """Return how the application saves its work; its path lies on one of the `mounts`."""
-    fields = top.within("checkpoint", ("signal", "grace", "path"))
+    fields = top.within("checkpoint", ("signal", "grace", "path", "keep"))
     return built(
         CheckpointPolicy,
         signal=fields.choice("signal", CHECKPOINT_SIGNALS, default="SIGTERM"),
         grace_ms=fields.amount("grace", parse_duration, default=120_000),
         path=_checkpoint_path(fields, mounts),
+        keep=fields.whole("keep", low=KEEP_MIN, high=KEEP_MAX, default=KEEP_MIN),
     )
 
 

@@ -26,6 +26,7 @@ def started(draft: Draft, event: GenerationStarted, recorded: Recorded) -> None:
         raise Senseless("generation number is used up")
     if any(member.node_id not in draft.nodes for member in event.members):
         raise Senseless("generation on an unknown node")  # forgotten since it was planned
+    seeds = app.seeds
     generation = Generation(
         number=event.generation,
         members=event.members,
@@ -33,7 +34,8 @@ def started(draft: Draft, event: GenerationStarted, recorded: Recorded) -> None:
         origin=recorded.event_id,
         epoch=draft.store_epoch,
         input_revision=app.input_revision,
-        first_step=app.measured.last_step,
+        first_step=seeds[0].step if seeds else app.measured.last_step,
+        seeds=seeds,
     )
     draft.put(evolve(app, generation=generation, last_generation=event.generation))
 
@@ -41,7 +43,7 @@ def started(draft: Draft, event: GenerationStarted, recorded: Recorded) -> None:
 def checkpoint_requested(draft: Draft, event: CheckpointRequested, recorded: Recorded) -> None:
     """Begin a resize."""
     app = draft.app(event.app_id)
-    generation = _running(app, event.generation)
+    generation = running(app, event.generation)
     if generation.stop is not None:
         raise Senseless("the generation is already stopping")
     stop = Stop(cause="resize", reason=event.reason, revision=recorded.revision, at_ms=draft.now_ms)
@@ -53,7 +55,7 @@ def checkpoint_requested(draft: Draft, event: CheckpointRequested, recorded: Rec
 def stop_requested(draft: Draft, event: StopRequested, recorded: Recorded) -> None:
     """End the generation for a cancel or a failure, which overrule a resize under way."""
     app = draft.app(event.app_id)
-    generation = _running(app, event.generation)
+    generation = running(app, event.generation)
     if generation.stop is not None and generation.stop.cause != "resize":
         raise Senseless("the generation is already stopping")
     counts, final = app.failure_counts, app.failure_final
@@ -116,7 +118,7 @@ def container_exited(draft: Draft, event: ContainerExited) -> None:
 def stopped(draft: Draft, event: GenerationStopped) -> None:
     """Free the room, and keep what the stop means for the application."""
     app = draft.app(event.app_id)
-    generation = _running(app, event.generation)
+    generation = running(app, event.generation)
     if generation.live:
         raise Senseless("containers are still there")
     if generation.stop is None:
@@ -129,14 +131,19 @@ def stopped(draft: Draft, event: GenerationStopped) -> None:
     draft.put(evolve(app, **changes))
 
 
-def _running(app: App, number: int) -> Generation:
+def running(app: App, number: int) -> Generation:
+    """Return the generation of that number, while it is the one that exists.
+
+    Raises:
+        Senseless: It is not.
+    """
     if app.generation is None or app.generation.number != number:
         raise Senseless("generation is not the running one")
     return app.generation
 
 
 def _generation_of(app: App, event: ContainerStarted | ContainerExited) -> Generation:
-    generation = _running(app, event.generation)
+    generation = running(app, event.generation)
     if not 0 <= event.rank < len(generation.members):
         raise Senseless("rank is not in the generation")
     if generation.members[event.rank].node_id != event.node_id:

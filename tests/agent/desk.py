@@ -20,6 +20,7 @@ from events.log import MemoryLog
 from events.recorded import Stamp
 from events.units import Resources
 from reconcilers.documents import NodeDocument, Peer, StopOrder, WantedContainer, container_name
+from tests.simulation.checkpoints import SimCheckpoints
 from tests.simulation.etcd import NetworkFaults, SimEtcdClient
 from tests.simulation.etcd_store import EtcdStore
 from tests.simulation.files import Disk, SimFiles
@@ -255,6 +256,7 @@ class Desk:
             log=self.log,
             docker=self.docker,
             files=SimFiles(self.disk, self.process),
+            checkpoints=SimCheckpoints(self.disk, self.process),
             clock=SimClock(self.process),
             randomness=SimRandomness(self.process),
             masters=SimMasters(self.process, {}),
@@ -278,6 +280,11 @@ class Desk:
             if self.process.failure:
                 raise self.process.failure
             await asyncio.sleep(0.05)
+
+    def write(self, name: str, content: bytes, *, generation: int = 1) -> None:
+        """Write a file into the checkpoint directory of a generation, as its containers do."""
+        path = f"/srv/scratch/ckpt/a/.dorm/a/g{generation}/{name}"
+        self.disk.tree(path)[path] = content
 
     async def until_running(self, name: str = "a-g1-w0") -> None:
         """Wait until a container runs and the log knows it."""

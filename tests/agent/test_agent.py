@@ -66,7 +66,8 @@ def test_an_exit_is_reported_with_the_checkpoint_before_the_container_goes() -> 
         desk.order(10, SAVING)
         desk.start()
         await desk.until_running()
-        desk.disk.tree("/srv/scratch")["/srv/scratch/ckpt/a/checkpoint.json"] = b'{"step": 120}'
+        desk.write("model", b"weights")
+        desk.write("checkpoint.json", b'{"step": 120}')
         desk.docker.end(NAME, exit_code=0)
         await desk.until(lambda: bool(exits(desk)))
         await asyncio.sleep(10)

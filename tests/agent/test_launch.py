@@ -5,7 +5,7 @@ import json
 import attrs
 import pytest
 
-from dorm.agent.launch import checkpoint_directory, environment, launch, membership
+from dorm.agent.launch import environment, launch, membership, place_of
 from dorm.engine.shape import Machine, host_options, words_of_init
 from events.apps import Mount
 from events.errors import Rejected
@@ -82,13 +82,15 @@ def test_mounts_come_from_the_operators_catalogue() -> None:
 def test_checkpoints_lie_behind_the_innermost_mount() -> None:
     """One mount may lie in another."""
     mounts = (WORK, Mount(name="work", target="/scratch/deep"))
-    found = checkpoint_directory(
-        wanted(mounts=mounts, checkpoint_path="/scratch/deep/ckpt"), CONFIG
-    )
+    saving = wanted(mounts=mounts, checkpoint_path="/scratch/deep/ckpt", generation=3)
+    found = place_of(saving, CONFIG)
 
     assert found is not None
-    assert (found.path, found.below) == ("/srv/scratch/ckpt", "/srv/scratch")
-    assert checkpoint_directory(wanted(), CONFIG) is None
+    assert (found.directory, found.below) == ("/srv/scratch/ckpt", "/srv/scratch")
+    assert place_of(wanted(), CONFIG) is None
+    bind = launch(saving, CONFIG, revision=10).binds[2]
+    assert (bind.source, bind.target) == ("/srv/scratch/ckpt/.dorm/a/g3", "/scratch/deep/ckpt")
+    assert not bind.read_only
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_a_checkpoint_path_that_would_not_last_is_refused(
 ) -> None:
     """A checkpoint inside the container would vanish with it, at the first resize."""
     with pytest.raises(Rejected, match="writable mount"):
-        checkpoint_directory(wanted(mounts=mounts, checkpoint_path=path), CONFIG)
+        place_of(wanted(mounts=mounts, checkpoint_path=path), CONFIG)
 
 
 def test_only_real_devices_are_asked_of_the_engine() -> None:

@@ -302,7 +302,7 @@ def test_events_as_json_are_one_document_a_line(dorm: Dorm, world: World) -> Non
 
     lines = good(dorm("events", "-o", "json")).splitlines()
 
-    assert [json.loads(line)["kind"] for line in lines] == ["app.submitted/3"] * 2
+    assert [json.loads(line)["kind"] for line in lines] == ["app.submitted/4"] * 2
 
 
 @pytest.mark.parametrize(

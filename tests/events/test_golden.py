@@ -46,6 +46,7 @@ def test_what_was_written_before_a_field_was_added_has_its_default() -> None:
     assert isinstance(submitted, AppSubmitted)
     assert isinstance(decided, LayoutDecided)
     assert (0, ()) == (submitted.spec.priority, submitted.spec.speed)
+    assert 2 == submitted.spec.checkpoint.keep
     assert ("", None) == (decided.problem_hash, decided.quality)
     assert isinstance(exited, ContainerExited)
     assert not exited.final
@@ -70,7 +71,7 @@ def test_writing_never_touches_an_old_file(tmp_path: Path) -> None:
 
 def test_a_damaged_golden_event_would_be_seen() -> None:
     """So that the tests above cannot pass by reading nothing."""
-    raw = read(path_of("app.submitted/3")).replace(b'"image"', b'"imago"')
+    raw = read(path_of("app.submitted/4")).replace(b'"image"', b'"imago"')
 
     with pytest.raises(Corrupt, match="image"):
         decode(raw, revision=1, segment=0)

@@ -11,7 +11,7 @@ from tests.golden.write import EXAMPLES
 from tests.strategies import envelopes
 
 SENTENCES = {
-    "app.submitted/3": "ann submitted digits-a as digits-a-x1y2z: 1 to 6 containers of 0.5 cpus, "
+    "app.submitted/4": "ann submitted digits-a as digits-a-x1y2z: 1 to 6 containers of 0.5 cpus, "
     "512 MiB, 1 gpu",
     "app.changed/2": "ann set weight 0.5, scale 2 to 3 and priority 10 of digits-a-x1y2z",
     "app.cancel_requested/1": "ann asked to cancel digits-a-x1y2z",
@@ -37,6 +37,10 @@ SENTENCES = {
     "static size 4",
     "layout.due/1": "the layout is due: 10 min since it was looked at",
     "generation.started/1": "digits-a-x1y2z generation 8 starts: 1 container on n1",
+    "checkpoint.saved/1": "digits-a-x1y2z generation 7: its checkpoint at step 1200 is kept "
+    "(9 files, 2.79 GiB)",
+    "checkpoint.rejected/1": "digits-a-x1y2z generation 8 cannot start from the checkpoint at "
+    "step 1200 of generation 7: model.npz is gone",
     "checkpoint.requested/1": "digits-a-x1y2z generation 7 is asked to save its work and end: "
     "4 -> 2 containers",
     "stop.requested/1": "digits-a-x1y2z generation 8 is stopped, failure: container 0: oom",

@@ -5,27 +5,27 @@ swallows those. To fuzz another reader, add a function to `TARGETS` and a folder
 """
 
 from collections.abc import Callable, Coroutine, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
-from dorm.agent.checkpoints import newest_step
 from dorm.agent.memory import Remembered
 from dorm.agent.paths import Paths
 from dorm.agent.progress import read_all
+from dorm.checkpoints import manifest
 from dorm.config import AgentConfig, ClusterConfig, MountSource
 from dorm.spec import SpecFaults, from_json_text, from_plain, from_yaml, render, to_plain
 from dorm.status import NodeStatus
 from events.apps import AppSpec, Mount
+from events.checkpoints import CheckpointSaved
 from events.codec import decode, encode, from_json, to_json
 from events.errors import Corrupt, Rejected
 from events.fold import fold
-from events.generations import ContainerExited
 from events.snapshot import dump, restore
 from events.story import sentence
 from events.units import Resources
 from reconcilers.documents import NodeDocument
 from tests.agent.desk import wanted
-from tests.builders import container_exited
+from tests.checkpoint_builders import checkpoint_saved
 from tests.simulation.files import Disk, SimFiles
 from tests.simulation.process import Process
 
@@ -68,9 +68,25 @@ def spec_json(raw: bytes) -> None:
 
 def checkpoint(raw: bytes) -> None:
     """The `checkpoint.json` of a training: a step that an event can hold, or none."""
-    step = _run(newest_step(_OneFile(raw), WANTED, CONFIG))
-    exited = container_exited(checkpoint_step=step)
-    assert from_json(to_json(exited), ContainerExited) == exited
+    try:
+        word = manifest.read_word(raw)
+    except Corrupt:
+        return
+    saved = checkpoint_saved(step=word.step)
+    assert from_json(to_json(saved), CheckpointSaved) == saved
+
+
+def manifest_of_kept(raw: bytes) -> None:
+    """The manifest of a kept checkpoint: no path in it leads out of its directory."""
+    try:
+        found = manifest.read(raw)
+    except Corrupt:
+        return
+    assert manifest.read(manifest.write(found)) == found
+    paths = [PurePosixPath(entry.path) for entry in found.files]
+    paths += [PurePosixPath(entry.path) for entry in found.directories]
+    paths += [PurePosixPath(entry.path) for entry in found.links]
+    assert not any(path.is_absolute() or ".." in path.parts for path in paths)
 
 
 def progress(raw: bytes) -> None:
@@ -96,6 +112,7 @@ TARGETS: Final[Mapping[str, Target]] = {
     "spec_yaml": spec_yaml,
     "spec_json": spec_json,
     "checkpoint": checkpoint,
+    "manifest": manifest_of_kept,
     "progress": progress,
     "document": document,
     "memory": memory,

@@ -15,6 +15,7 @@ from events.layouts import LayoutQuality, Slots
 from events.nodes import Device
 from events.recorded import Recorded, Stamp
 from tests import builders as b
+from tests.checkpoint_builders import checkpoint_rejected, checkpoint_saved
 
 GOLDEN: Final = Path(__file__).parent
 
@@ -33,7 +34,9 @@ EXAMPLES: Final[tuple[Event, ...]] = (
         max=6,
         weight=2.5,
         env={"EPOCHS": "40", "NAME": "ümlaut"},
-        checkpoint=CheckpointPolicy(signal="SIGUSR1", grace_ms=30_000, path="/ckpt/$DORM_APP_ID"),
+        checkpoint=CheckpointPolicy(
+            signal="SIGUSR1", grace_ms=30_000, path="/ckpt/$DORM_APP_ID", keep=3
+        ),
         mounts=(Mount(name="data", target="/data", read_only=True),),
         retry=RetryPolicy(max=2, backoff_ms=1_000, backoff_max_ms=60_000),
         priority=-5,
@@ -104,6 +107,17 @@ EXAMPLES: Final[tuple[Event, ...]] = (
     b.layout_due(600_500),
     b.a_generation("digits-a-x1y2z", "n1", generation=8, gpus=1, first_port=21_000),
     b.checkpoint_requested("digits-a-x1y2z", generation=7),
+    checkpoint_saved(
+        "digits-a-x1y2z",
+        generation=7,
+        step=1200,
+        manifest_sha256="ab" * 32,
+        size_bytes=3_000_000_000,
+        file_count=9,
+    ),
+    checkpoint_rejected(
+        "digits-a-x1y2z", generation=8, saved_generation=7, step=1200, reason="model.npz is gone"
+    ),
     b.stop_requested("digits-a-x1y2z", generation=8, cause="failure", reason="container 0: oom"),
     b.container_started("digits-a-x1y2z", generation=8),
     b.container_exited(

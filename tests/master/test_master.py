@@ -65,7 +65,7 @@ def test_a_submit_becomes_a_partition_a_generation_and_a_document() -> None:
         told = [kind for kind in kinds(await facts(world)) if not kind.startswith("leader")]
         expected = [
             "node.reported/2",
-            "app.submitted/3",
+            "app.submitted/4",
             "layout.decided/2",
             "generation.started/1",
         ]

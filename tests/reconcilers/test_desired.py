@@ -20,6 +20,7 @@ from tests.builders import (
     state_of,
     stop_requested,
 )
+from tests.checkpoint_builders import checkpoint_rejected, checkpoint_saved
 
 
 def running(**spec: object) -> list[Event]:
@@ -109,6 +110,33 @@ def test_later_generations_run_the_resume_command() -> None:
     assert (("train",), False) == (first.command, first.resume)
     assert (("train", "--resume"), True) == (second.command, second.resume)
     assert (("train",), True) == (plain.command, plain.resume)
+
+
+def test_a_generation_is_told_what_it_starts_from_and_resumes_only_then() -> None:
+    """Before anything was saved there is nothing that the resume command could go on from."""
+    policy = CheckpointPolicy(path="/ckpt/$DORM_APP_ID")
+    again: list[Event] = [
+        checkpoint_requested("a"),
+        container_exited("a", rank=0, node_id="n1"),
+        container_exited("a", rank=1, node_id="n2"),
+        generation_stopped("a"),
+        a_generation("a", "n1", "n2", generation=2),
+    ]
+    saved = checkpoint_saved("a", step=40), checkpoint_saved("a", step=50)
+
+    (nothing,) = desired.documents(state_of(*running(checkpoint=policy), *again))["n1"].containers
+    assert ((), None, False) == (nothing.seeds, nothing.oldest_kept, nothing.resume)
+
+    state = state_of(*running(checkpoint=policy), *saved, *again)
+    (zero,), (one,) = (desired.documents(state)[node].containers for node in ("n1", "n2"))
+    assert [(1, 50), (1, 40)] == [seed.position for seed in zero.seeds]
+    assert (True, zero.seeds) == (zero.resume, one.seeds)
+    assert ((1, 40), None) == (zero.oldest_kept, one.oldest_kept)
+
+    state = state_of(*running(checkpoint=policy), *saved, *again, checkpoint_rejected("a", step=50))
+    (zero,) = desired.documents(state)["n1"].containers
+    assert zero.seed is not None
+    assert ((1, 40), True) == (zero.seed.position, zero.seeds[0].rejected)
 
 
 def test_the_checkpoint_directory_is_the_apps_own() -> None:

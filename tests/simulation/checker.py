@@ -5,7 +5,7 @@
 | I1 | a submit is in the log once, and ends in one terminal event; `completed` is true |
 | I2 | one generation of an application runs at a time, a container runs once, gone is gone |
 | I3 | nodes, devices and ports are never given twice, in the log and on the machines |
-| I4 | a training never goes back behind its newest checkpoint |
+| I4 | a training goes on from the newest kept checkpoint, or an older one if it is rejected |
 | I5 | only the leader writes decisions and documents; a document is the fold at its revision |
 | I6 | every master, a fresh fold and an audit see the same history |
 | I7 | the log is whole and in order; in the end all has converged |
@@ -36,6 +36,7 @@ from reconcilers.audit import Verdict, retake
 from reconcilers.documents import NodeDocument
 from tests.simulation.docker import Container
 from tests.simulation.etcd_store import EtcdStore
+from tests.simulation.kept import CheckpointChecks
 from tests.simulation.views import brief, leader_of
 
 TERMINAL: Final = (AppCompleted, AppFailed, AppCancelled)
@@ -82,7 +83,7 @@ class Checker:
         self._document_revision: defaultdict[str, int] = defaultdict(int)
         self._submits: Counter[str] = Counter()
         self._ends: Counter[str] = Counter()
-        self.saved: dict[str, int] = {}
+        self.checkpoints = CheckpointChecks(self.require, self.tell)
         self.steps: dict[str, int] = {}
 
     @property
@@ -167,6 +168,8 @@ class Checker:
         for sentence in violations(self.state):
             self.require(holds=False, sentence=f"I3 at {revision}: {sentence}")
         self._check_event(recorded)
+        if not ignored:
+            self.checkpoints.event(recorded, before)
         role, _, name = recorded.stamp.actor.partition("/")
         leader = leader_of(self._store, self._keys)
         self.require(
@@ -185,7 +188,9 @@ class Checker:
                 self._ends[event.app_id] += 1
                 self.require(self._ends[event.app_id] == 1, f"I1 {event.app_id} ended twice")
                 if isinstance(event, AppCompleted):
-                    done = self.saved.get(event.app_id, 0) >= self.steps.get(event.app_id, 0)
+                    done = self.checkpoints.steps.get(event.app_id, 0) >= self.steps.get(
+                        event.app_id, 0
+                    )
                     self.require(done, f"I1 {event.app_id} is called completed but is not")
             case ContainerStarted(app_id=app_id, generation=generation, rank=rank):
                 key = app_id, generation, rank
@@ -195,7 +200,7 @@ class Checker:
                 key = app_id, generation, rank
                 self.require(key not in self._running, f"I2 {key} reported gone while it runs")
                 self._reported_gone.add(key)
-                saved = self.saved.get(app_id, 0)
+                saved = self.checkpoints.steps.get(app_id, 0)
                 self.require(
                     (event.checkpoint_step or 0) <= saved,
                     f"I4 {key} reports checkpoint {event.checkpoint_step}, saved is {saved}",
@@ -300,15 +305,13 @@ class Checker:
         self.tell(f"end {container.launch.name} with {container.exit_code}")
         self._running.pop(container.key, None)
 
-    def training_began(self, app_id: str, generation: int, step: int, saved: int) -> None:
+    def training_began(self, app_id: str, generation: int, step: int | None) -> None:
         """See a training go on from `step`."""
-        self.tell(f"train {app_id} generation {generation} from {step}, saved {saved}")
-        self.require(step >= saved, f"I4 {app_id} went back to {step}, saved was {saved}")
+        self.checkpoints.began(self.state, app_id, generation, step)
 
     def checkpoint_saved(self, app_id: str, generation: int, step: int) -> None:
-        """See a checkpoint on the shared disk."""
-        self.tell(f"checkpoint {app_id} generation {generation} at {step}")
-        self.saved[app_id] = step
+        """See a whole checkpoint in the directory of its generation."""
+        self.checkpoints.saved(app_id, generation, step)
 
     # What masters believe
 

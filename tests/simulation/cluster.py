@@ -21,6 +21,7 @@ from events.units import Resources
 from reconcilers.documents import NodeDocument
 from tests.simulation.archived import ArchiveChecker
 from tests.simulation.checker import Checker
+from tests.simulation.checkpoints import SimCheckpoints
 from tests.simulation.crash_points import CrashPoints
 from tests.simulation.docker import Engine, SimDocker
 from tests.simulation.etcd import NetworkFaults, SimEtcdClient
@@ -28,6 +29,7 @@ from tests.simulation.etcd_store import EtcdStore
 from tests.simulation.files import SHARED, Disk, SimFiles
 from tests.simulation.masters import SimMasters
 from tests.simulation.process import MachineClock, Process, SimClock, SimRandomness
+from tests.simulation.storage import Storage
 from tests.simulation.training import Trainings
 from tests.simulation.users import Errand, User
 from tests.simulation.views import leader_of
@@ -54,6 +56,7 @@ class Parts:
 
     etcd: Callable[[EtcdStore, Process, NetworkFaults], SimEtcdClient] = SimEtcdClient
     docker: Callable[[Engine, Process], SimDocker] = SimDocker
+    checkpoints: Callable[[Disk, Process], SimCheckpoints] = SimCheckpoints
 
 
 SOUND: Final = Parts()
@@ -75,6 +78,7 @@ class Cluster:
 
     Attributes:
         network: How bad the network is now.
+        storage: What all machines share.
         masters: The present process of each master, by name, with the master itself.
         crash_points: Where processes can be made to crash by name.
     """
@@ -104,6 +108,7 @@ class Cluster:
         self._clocks: dict[str, MachineClock] = {}
         self._master_names = tuple(f"m{index}" for index in range(masters))
         self._shared: dict[str, bytes] = {}
+        self.storage = Storage(self._shared)
         disks = {node_id: Disk(self._shared) for node_id in node_ids}
         self.machines = {node_id: self._machine(node_id, disks[node_id]) for node_id in node_ids}
         store = self.store
@@ -164,6 +169,7 @@ class Cluster:
             log=self._log(process, etcd),
             docker=self._parts.docker(machine.engine, process),
             files=SimFiles(machine.disk, process),
+            checkpoints=self._parts.checkpoints(machine.disk, process),
             clock=clock,
             randomness=randomness,
             masters=SimMasters(process, self.masters),

@@ -67,6 +67,37 @@ class Container:
         )
 
 
+class MountedFiles:
+    """A directory, or a file, that a variable tells a container of, through its mounts."""
+
+    def __init__(self, launch: Launch, disk: Disk, variable: str) -> None:
+        """Take a container's mounts."""
+        self._launch, self._disk = launch, disk
+        self._root = PurePosixPath(launch.env[variable])
+
+    def read(self, name: str) -> bytes | None:
+        """See `CheckpointFiles`."""
+        path = self._path(name)
+        return self._disk.tree(path).get(path) if path else None
+
+    def write(self, name: str, content: bytes | None) -> None:
+        """See `CheckpointFiles`. What lies behind no mount is gone with the container."""
+        path = self._path(name)
+        if path and content is not None:
+            self._disk.tree(path)[path] = content
+        elif path:
+            self._disk.tree(path).pop(path, None)
+
+    def _path(self, name: str) -> str:
+        """Return the path on the machine: the innermost mount counts."""
+        inside = self._root / name
+        above = [bind for bind in self._launch.binds if inside.is_relative_to(bind.target)]
+        if not above:
+            return ""
+        bind = max(above, key=lambda one: len(one.target))
+        return str(PurePosixPath(bind.source) / inside.relative_to(bind.target))
+
+
 class Witness(Protocol):
     """Who is told what containers do, at the very moment."""
 
@@ -230,19 +261,11 @@ class Engine:
             program=Program.from_env(launch.env),
             fresh="--fresh" in launch.command,
             die=lambda exit_code: self._end(container, exit_code, oom=exit_code == KILLED),
-            tell=lambda step: self._write(container, "DORM_PROGRESS_FILE", "", step),
-            save=lambda step: self._write(
-                container, "DORM_CHECKPOINT_DIR", "/checkpoint.json", step
-            ),
+            tell=lambda step: MountedFiles(
+                container.launch, self._disk, "DORM_PROGRESS_FILE"
+            ).write("", json.dumps({"step": step}).encode()),
+            files=MountedFiles(container.launch, self._disk, "DORM_CHECKPOINT_DIR"),
         )
-
-    def _write(self, container: Container, variable: str, name: str, step: int) -> None:
-        """Write a step into a file of the container, which is one of the machine."""
-        inside = PurePosixPath(container.launch.env[variable] + name)
-        for bind in container.launch.binds:
-            if inside.is_relative_to(bind.target):
-                path = str(PurePosixPath(bind.source) / inside.relative_to(bind.target))
-                self._disk.tree(path)[path] = json.dumps({"step": step}).encode()
 
     def _end(self, container: Container, exit_code: int, *, oom: bool = False) -> None:
         assert container.training is not None, "only a started container ends"

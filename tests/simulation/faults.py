@@ -52,6 +52,8 @@ class Chaos:
             "docker hiccup": self._docker_hiccup,
             "disk full": self._disk_full,
             "reboot": self._reboot,
+            "checkpoint damaged": self._checkpoint_damaged,
+            "zombie write": self._zombie_write,
         }
 
     async def run(self, seconds: float) -> None:
@@ -179,6 +181,28 @@ class Chaos:
         process.cut_from = frozenset(self._random.sample(IDS, self._random.choice((1, 2, 3, 3))))
         process.alone = self._random.random() < ALONE
         self._later(process.join)
+
+    def _checkpoint_damaged(self) -> None:
+        """Damage a kept checkpoint, of those with another whole one to fall back to."""
+        checker = self._cluster.checker
+        checks = checker.checkpoints
+        found = []
+        for app in checker.state.apps.values():
+            whole = [c for c in app.checkpoints if not checks.is_damaged(app.app_id, c.position)]
+            if len(whole) > 1:
+                found.append((app.app_id, whole[0].position))
+        if found:
+            app_id, position = self._random.choice(found)
+            checks.damaged(app_id, position)
+            self._cluster.storage.damage(app_id, position, self._random)
+
+    def _zombie_write(self) -> None:
+        """Write into the directory of a generation that is gone, as a container cut off does."""
+        apps = [app for app in self._cluster.checker.state.apps.values() if app.last_generation > 1]
+        if apps:
+            app = self._random.choice(apps)
+            generation = self._random.randint(1, app.last_generation - 1)
+            self._cluster.storage.write_late(app.app_id, generation)
 
     def _node(self) -> str:
         return self._random.choice(sorted(self._cluster.machines))

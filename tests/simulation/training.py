@@ -6,11 +6,16 @@ rank 0 leaves a checkpoint.
 """
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Protocol
+from typing import Final, Protocol
 
 import attrs
+
+from events.codec import digest
+
+WORD: Final = "checkpoint.json"
 
 
 @attrs.frozen(kw_only=True)
@@ -47,12 +52,24 @@ class Program:
 class Witness(Protocol):
     """Who is told what trainings do."""
 
-    def training_began(self, app_id: str, generation: int, step: int, saved: int) -> None:
-        """All ranks run: the training goes on from `step`, the newest checkpoint being `saved`."""
+    def training_began(self, app_id: str, generation: int, step: int | None) -> None:
+        """All ranks run: the training goes on from `step`; None when its files are no whole one."""
         ...
 
     def checkpoint_saved(self, app_id: str, generation: int, step: int) -> None:
-        """A complete checkpoint of `step` is on the shared disk."""
+        """A complete checkpoint of `step` is in the directory of its generation."""
+        ...
+
+
+class CheckpointFiles(Protocol):
+    """The checkpoint directory as a container sees it."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file, or None."""
+        ...
+
+    def write(self, name: str, content: bytes | None) -> None:
+        """Replace a file in one step; remove it for None."""
         ...
 
 
@@ -65,7 +82,7 @@ class Rank:
         fresh: It was told to begin from nothing, whatever is saved.
         die: Ends the container with an exit code.
         tell: Writes a step into its progress file.
-        save: Writes a step into its checkpoint directory.
+        files: Of its checkpoint directory.
     """
 
     app_id: str
@@ -76,7 +93,7 @@ class Rank:
     fresh: bool
     die: Callable[[int], None]
     tell: Callable[[int], None]
-    save: Callable[[int], None]
+    files: "CheckpointFiles"
     origin: str = ""
     running: bool = True
     signalled: bool = False
@@ -96,11 +113,16 @@ class Rank:
         return self.app_id, self.generation, self.origin
 
 
+def weights(app_id: str, step: int) -> bytes:
+    """Return what an application has learnt after so many steps."""
+    return f"{app_id} at {step}".encode()
+
+
 class Trainings:
     """All trainings of the cluster, and the shared disk with their checkpoints.
 
     Attributes:
-        saved: The step of the newest checkpoint, by application.
+        saved: The highest step that was ever written, by application.
         crashing: Whether those that are made to crash do so.
     """
 
@@ -153,6 +175,7 @@ class _Run:
         self._ranks: list[Rank] = []
         self._first = first
         self._step, self._since = 0, -1.0
+        self._written = 0
         self._broken = self._begun = False
 
     @property
@@ -182,10 +205,9 @@ class _Run:
             self._end_later(rank, 0, 0.2, 4.0)
 
     def left(self, rank: Rank, exit_code: int) -> None:
-        rank.running = False
-        self._save_periodic()
         if rank.number == 0 and exit_code == 0:
             self._save(self.step)
+        rank.running = False
         self._step, self._since = self.step, -1.0
         finished = self._step >= self._program.steps
         if not self._broken and not finished:
@@ -195,7 +217,6 @@ class _Run:
         self._broken = True
 
     def stand(self) -> None:
-        self._save_periodic()
         self._step, self._since = self.step, -1.0
 
     def go_on(self) -> None:
@@ -208,15 +229,29 @@ class _Run:
             self._end(rank, exit_code)
 
     def _begin(self, rank: Rank) -> None:
-        saved = self._all.saved.get(self._app_id, 0)
-        self._step, self._begun = (0 if rank.fresh else saved), True
-        self._all.witness.training_began(self._app_id, self._generation, self._step, saved)
+        step = 0 if rank.fresh else self._load()
+        self._all.witness.training_began(self._app_id, self._generation, step)
+        self._step = self._written = step or 0
+        self._begun = True
         self.go_on()
+
+    def _load(self) -> int | None:
+        """Return the step that is saved; None when there is less than the word says."""
+        raw = self._first.files.read(WORD)
+        if raw is None:
+            return 0
+        try:
+            step = int(json.loads(raw)["step"])
+        except ValueError:
+            return None
+        whole = self._first.files.read(f"model-{step}") == weights(self._app_id, step)
+        return step if whole else None
 
     def _run_on(self) -> None:
         self._since = since = self._loop.time()
         left_s = (self._program.steps - self._step) / self._size
         self._loop.call_later(left_s, self._finish, since)
+        self._loop.call_later(self._program.save_every / self._size, self._save_periodic, since)
 
     def _finish(self, since: float) -> None:
         if not self._broken and self._since == since:  # It may have stood still meanwhile.
@@ -224,17 +259,34 @@ class _Run:
             for rank in self._ranks:
                 self._end_later(rank, 0, 0.0, 0.5)
 
-    def _save_periodic(self) -> None:
-        if self._since >= 0:
-            every = self._program.save_every
-            self._save(self.step // every * every)
+    def _save_periodic(self, since: float) -> None:
+        """Write the model, and a little later the word that it is whole, again and again."""
+        if self._broken or self._since != since:
+            return
+        step = self.step
+        if step > self._written:
+            self._first.files.write(f"model-{step}", weights(self._app_id, step))
+            self._loop.call_later(self._random.uniform(0.0, 1.0), self._say, step)
+        self._loop.call_later(self._program.save_every / self._size, self._save_periodic, since)
+
+    def _say(self, step: int) -> None:
+        """Say that a step is whole, unless rank 0 died before it could."""
+        if self._first.running and not self._first.frozen and step > self._written:
+            files = self._first.files
+            name = f"model-{step}"
+            word = {"step": step, "files": {name: digest(weights(self._app_id, step))}}
+            files.write(WORD, json.dumps(word).encode())
+            if self._written:
+                files.write(f"model-{self._written}", None)
+            self._written = step
+            self._first.tell(step)
+            self._all.saved[self._app_id] = max(step, self._all.saved.get(self._app_id, 0))
+            self._all.witness.checkpoint_saved(self._app_id, self._generation, step)
 
     def _save(self, step: int) -> None:
-        if step > self._all.saved.get(self._app_id, 0):
-            self._all.saved[self._app_id] = step
-            self._first.save(step)
-            self._first.tell(step)
-            self._all.witness.checkpoint_saved(self._app_id, self._generation, step)
+        if step > self._written:
+            self._first.files.write(f"model-{step}", weights(self._app_id, step))
+            self._say(step)
 
     def _end_later(self, rank: Rank, exit_code: int, low_s: float, high_s: float) -> None:
         self._loop.call_later(self._random.uniform(low_s, high_s), self._end, rank, exit_code)

@@ -221,6 +221,11 @@ MALFORMED_VALUES: Final = (
         'checkpoint.grace: "1000h" must be from 1ms to 168h (ask for less)',
     ),
     (
+        "checkpoint.keep",
+        a_text(checkpoint="{keep: 1}"),
+        "checkpoint.keep: 1 must be from 2 to 16 (write 2 or more)",
+    ),
+    (
         "checkpoint.path_no_mount",
         a_text(checkpoint="{path: /ckpt/a}"),
         'checkpoint.path: "/ckpt/a" must lie below the target of a writable mount (add one with mode: rw)',

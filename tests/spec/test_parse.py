@@ -22,7 +22,7 @@ weight: 2.5
 priority: -10
 speed: [{containers: 1, speed: 1}, {containers: 8, speed: 6.5, nodes: 2}]
 env: {NCCL_DEBUG: WARN, EMPTY: ""}
-checkpoint: {signal: SIGUSR1, grace: 2m, path: /ckpt/$DORM_APP_ID}
+checkpoint: {signal: SIGUSR1, grace: 2m, path: /ckpt/$DORM_APP_ID, keep: 4}
 mounts:
   - {name: data, target: /data, mode: ro}
   - {name: ckpt, target: /ckpt/}
@@ -42,7 +42,9 @@ def test_every_field_is_read() -> None:
         scale=Scale(min=2, max=8),
         weight=2.5,
         env={"NCCL_DEBUG": "WARN", "EMPTY": ""},
-        checkpoint=CheckpointPolicy(signal="SIGUSR1", grace_ms=120_000, path="/ckpt/$DORM_APP_ID"),
+        checkpoint=CheckpointPolicy(
+            signal="SIGUSR1", grace_ms=120_000, path="/ckpt/$DORM_APP_ID", keep=4
+        ),
         mounts=(
             Mount(name="data", target="/data", read_only=True),
             Mount(name="ckpt", target="/ckpt"),

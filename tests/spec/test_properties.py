@@ -13,6 +13,8 @@ from dorm.spec import SpecFaults, from_json_text, from_plain, from_yaml, render
 from dorm.spec.parse import FIELDS
 from events.apps import (
     CHECKPOINT_SIGNALS,
+    KEEP_MAX,
+    KEEP_MIN,
     AppSpec,
     CheckpointPolicy,
     Mount,
@@ -109,6 +111,7 @@ def sound_specs(draw: st.DrawFn) -> AppSpec:
             signal=draw(st.sampled_from(CHECKPOINT_SIGNALS)),
             grace_ms=draw(st.integers(1, 86_400_000)),
             path="/ckpt/$DORM_APP_ID" if saves else "",
+            keep=draw(st.integers(KEEP_MIN, KEEP_MAX)),
         ),
         mounts=(Mount(name="ckpt", target="/ckpt"),) if saves else (),
         retry=RetryPolicy(

@@ -1,4 +1,7 @@
-"""Checkpoints: the model in one file, and a manifest that says which file counts."""
+"""Checkpoints: the model in one file, and a word that says which file counts.
+
+Dorm reads the word too: `step`, and `files` with the sha256 of each. It keeps a copy of them apart.
+"""
 
 import hashlib
 import io
@@ -12,6 +15,7 @@ import numpy as np
 from model import Model
 
 MANIFEST = "checkpoint.json"
+KEEP = 2  # the one before may just be copied
 
 
 def save(model: Model, folder: Path, *, loss: float, generation: int) -> None:
@@ -25,14 +29,12 @@ def save(model: Model, folder: Path, *, loss: float, generation: int) -> None:
         "step": model.step,
         "loss": loss,
         "generation": generation,
-        "file": name,
-        "sha256": hashlib.sha256(buffer.getvalue()).hexdigest(),
+        "files": {name: hashlib.sha256(buffer.getvalue()).hexdigest()},
         "saved_at_ms": time.time_ns() // 1_000_000,
     }
     _replace(folder / MANIFEST, json.dumps(manifest).encode())  # the new one counts from here
-    for old in folder.glob("checkpoint-*.npz"):
-        if old.name != name:
-            old.unlink()
+    for old in sorted(folder.glob("checkpoint-*.npz"))[:-KEEP]:
+        old.unlink()
 
 
 def load(folder: Path) -> Model | None:
@@ -40,9 +42,10 @@ def load(folder: Path) -> Model | None:
     if not (folder / MANIFEST).is_file():
         return None
     manifest = json.loads((folder / MANIFEST).read_bytes())
-    raw = (folder / manifest["file"]).read_bytes()
-    if hashlib.sha256(raw).hexdigest() != manifest["sha256"]:
-        sys.exit(f"{folder / manifest['file']} is damaged")
+    ((name, sha256),) = manifest["files"].items()
+    raw = (folder / name).read_bytes()
+    if hashlib.sha256(raw).hexdigest() != sha256:
+        sys.exit(f"{folder / name} is damaged")
     model = Model()
     with np.load(io.BytesIO(raw)) as arrays:
         model.become(arrays["model"])
