@@ -138,7 +138,7 @@ class History:
             _log.error("history.regressed", reason=reason)
         self.alarm = self.alarm or reason
         known = self._memory.known
-        if await self._accuser.accuse(known, seen.found, self.alarm, sure=sure):
+        if await self._accuser.accuse(known, seen, self.alarm, sure=sure):
             if not sure:
                 await self._memory.hold(self.alarm)
         elif not sure:

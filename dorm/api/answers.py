@@ -208,8 +208,8 @@ class EventRow(TypedDict):
     data: dict[str, Any]
 
 
-class Events(Read):
-    """A page of events; go on with `after=next`."""
+class Events(TypedDict):
+    """A page of events, read from the log itself; go on with `after=next`."""
 
     events: list[EventRow]
     next: int

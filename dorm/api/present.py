@@ -92,6 +92,17 @@ async def writing(view: View, events: Sequence[Event]) -> AsyncIterator[None]:
         view.check(events)
     except Unavailable as error:
         raise NotNow(str(error), written="no", hint="finish the upgrade of the masters") from error
+    async with in_time():
+        yield
+
+
+@asynccontextmanager
+async def in_time() -> AsyncIterator[None]:
+    """Run what writes, whatever this master thinks of the store, within the time for a write.
+
+    Raises:
+        NotNow: It is unknown whether it wrote.
+    """
     try:
         async with asyncio.timeout(WRITE_S):
             yield

@@ -13,7 +13,7 @@ from dorm.api import admission, policy, shapes
 from dorm.api.answers import AppPage, AppRow, Events, NodeRow, Policy, Status, Why
 from dorm.api.changes import Change, app_changed
 from dorm.api.lookup import find_app, find_node
-from dorm.api.present import writing
+from dorm.api.present import in_time, writing
 from dorm.api.view import View
 from dorm.doctor import Finding
 from dorm.failpoints import point
@@ -176,7 +176,8 @@ class Service:
         Raises:
             Conflict: The store is not in the epoch `after`, perhaps because it was begun already.
         """
-        return await self.view.begin_epoch(after=after, stamp=self._stamp(user, "new epoch"))
+        async with in_time():  # A master that holds is the very one to ask.
+            return await self.view.begin_epoch(after=after, stamp=self._stamp(user, "new epoch"))
 
     # Reads
 

@@ -48,9 +48,22 @@ async def alarms(etcd: Etcd, keys: Keys, found: Position) -> tuple[Alarm, ...]:
     """
     stored = await etcd.range(keys.alarms)
     every = (from_json(item.value, Alarm) for item in stored.items)
-    return tuple(
-        one for one in every if (one.found_epoch, one.found_id) == (found.epoch, found.store_id)
-    )
+    return tuple(one for one in every if _is_about(one, found))
+
+
+async def clear_void_alarms(etcd: Etcd, keys: Keys, seen: Look) -> None:
+    """Delete alarms about other epochs than the one that was seen: they were raised as it began.
+
+    Raises:
+        Unavailable: etcd did not answer.
+    """
+    for item in (await etcd.range(keys.alarms)).items:
+        if not _is_about(from_json(item.value, Alarm), seen.found):
+            guards = (
+                Compare(keys.store, "mod", seen.mark_revision),
+                Compare(item.key, "mod", item.mod_revision),
+            )
+            await etcd.txn(guards, (Delete(item.key),))
 
 
 async def begin_epoch(  # noqa: PLR0913 - who asks, what is known, and the store
@@ -111,3 +124,7 @@ async def begin_epoch(  # noqa: PLR0913 - who asks, what is known, and the store
     await log.append((event,), stamp=stamp, beside=(Put(keys.store, to_json(mark)), *ends))
     _log.warning("store.epoch_began", epoch=mark.epoch, by=mark.by)
     return mark
+
+
+def _is_about(alarm: Alarm, store: Position) -> bool:
+    return (alarm.found_epoch, alarm.found_id) == (store.epoch, store.store_id)

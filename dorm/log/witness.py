@@ -64,28 +64,33 @@ class Accuser:
         self._witness, self._proof = witness, proof
         self._key = keys.alarm(witness)
 
-    async def accuse(
-        self, known: Position, found: Position, reason: str, *, sure: bool = False
-    ) -> bool:
+    async def accuse(self, known: Position, seen: Look, reason: str, *, sure: bool = False) -> bool:
         """Write the alarm; returns whether it stands: False when the look was stale, not the store.
+
+        It is guarded by the mark that was seen: an alarm that is late must not land in an epoch
+        that began meanwhile.
 
         Args:
             known: How far this witness had seen.
-            found: What it found.
+            seen: What it found.
             reason: In words.
             sure: It was confirmed before, so the alarm only has to be there.
 
         Raises:
             Unavailable: Not known yet; hold meanwhile, and try again.
         """
+        found = seen.found
         alarm = self._alarm(known, found, reason)
         there = await self._etcd.get(self._key)
         if there is not None and _complains_of(there) == (found.epoch, found.store_id):
             return True
-        guard = Compare(self._key, "mod", there.mod_revision if there else 0)
-        written = await self._etcd.txn((guard,), (Put(self._key, to_json(alarm)),))
+        guards = (
+            Compare(self._key, "mod", there.mod_revision if there else 0),
+            Compare(self._keys.store, "mod", seen.mark_revision),
+        )
+        written = await self._etcd.txn(guards, (Put(self._key, to_json(alarm)),))
         if not written.succeeded:
-            raise Unavailable(f"{self._key} moved: an earlier write of this witness landed late")
+            raise Unavailable(f"{self._key} or the mark of the store moved meanwhile; look again")
         if not sure and await self._is_stale(known, written.revision):
             mine = Compare(self._key, "mod", written.revision)
             await self._etcd.txn((mine,), (Delete(self._key),))

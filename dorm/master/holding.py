@@ -73,6 +73,7 @@ class Holding:
         stamp = Stamp(at_ms=self._clock.now_ms(), actor=f"master/{self._name}")
         token = self._randomness.token(ID_LENGTH)
         seen = await epochs.ensure_mark(self._etcd, self._keys, store_id=token, stamp=stamp)
+        await epochs.clear_void_alarms(self._etcd, self._keys, seen)
         self.alarms = await epochs.alarms(self._etcd, self._keys, seen.found)
         verdict = judge(self.known, seen.found)
         if verdict.kind == "regressed":
@@ -147,7 +148,7 @@ class Holding:
         if not self._own:
             _log.error("store.regressed", reason=reason, way_out=WAY_OUT)
         self._own = self._own or reason
-        stands = await self._accuser.accuse(known, seen.found, self._own, sure=self._sure)
+        stands = await self._accuser.accuse(known, seen, self._own, sure=self._sure)
         self._sure = self._sure or stands
         if not stands:
             self._own = ""

@@ -10,7 +10,7 @@ from dorm.api.openapi import document
 
 Json = dict[str, Any]
 
-OPTIONAL: Final = {"faults"}  # of a refusal: only a spec has several
+OPTIONAL: Final = {"faults", "written"}  # of a refusal: only a spec has several faults
 
 
 def strict(schema: Any) -> Any:  # noqa: ANN401 - JSON is any of its kinds

@@ -103,6 +103,15 @@ REQUESTS: Final[dict[tuple[str, str], list[tuple[str, dict[str, Any], int]]]] = 
         ("/v1/events?after=999", {}, 409),
     ],
     ("GET", "/v1/status"): [("/v1/status", {}, 200)],
+    ("POST", "/v1/admin/new-epoch"): [
+        ("/v1/admin/new-epoch", {"json": {"after": 1}}, 200),
+        ("/v1/admin/new-epoch", {"json": {"after": 0}}, 400),
+        ("/v1/admin/new-epoch", {"json": {"after": 1}}, 409),
+        ("/v1/admin/new-epoch", {"content": "x" * 70_000}, 413),
+    ],
+    ("GET", "/v1/admin/doctor"): [("/v1/admin/doctor", {}, 200)],
+    ("GET", "/healthz"): [("/healthz", {}, 200)],
+    ("GET", "/readyz"): [("/readyz", {}, 200)],
     ("GET", "/v1/state"): [("/v1/state", {}, 200)],
     ("GET", "/openapi.json"): [("/openapi.json", {}, 200)],
 }
@@ -196,6 +205,7 @@ def test_a_write_that_nobody_can_tell_of_is_answered_as_published(
 
     assert (answer.status_code, faults_of(answer, method, path)) == (503, [])
     assert answer.headers["Retry-After"]
+    assert answer.json()["error"]["written"] == "unknown"
 
 
 def test_the_document_is_the_one_that_is_served(http: httpx.Client) -> None:

@@ -14,7 +14,7 @@ from events.apps import AppCancelRequested, AppChanged, AppSubmitted, Scale
 from events.errors import Corrupt
 from events.log import MemoryLog
 from events.nodes import NodeForgotten
-from tests.api.world import World, a_ready_node, error_of
+from tests.api.world import World, a_ready_node, error_of, submit
 from tests.builders import (
     a_generation,
     a_layout,
@@ -26,11 +26,6 @@ from tests.builders import (
     node_lost,
 )
 from tests.spec.texts import a_text
-
-
-def submit(http: httpx.Client, text: str = a_text(), key: str = "k1") -> httpx.Response:
-    """Submit a YAML spec."""
-    return http.post("/v1/apps", content=text, headers={"Idempotency-Key": key})
 
 
 def test_a_submit_makes_an_application_with_an_id_of_its_own(

@@ -22,6 +22,7 @@ from events.log import MemoryLog
 from events.recorded import Stamp
 from events.state import ClusterState
 from tests.builders import BY_TEST, a_node
+from tests.spec.texts import a_text
 
 
 class StandInView:
@@ -86,6 +87,8 @@ class StandInView:
 
     async def begin_epoch(self, *, after: int, stamp: Stamp) -> StoreMark:
         """See `View`."""
+        if self.behind:
+            raise Unavailable("etcd has not answered within 5 s")
         if after != self.store_epoch():
             raise Conflict("is not the epoch of the store", field="after", value=str(after))
         self.begun.append(after)
@@ -218,3 +221,8 @@ def error_of(answer: httpx.Response, status: int) -> dict[str, Any]:
     error: dict[str, Any] = answer.json()["error"]
     assert {"field", "value", "rule", "hint", "message"} <= error.keys()
     return error
+
+
+def submit(http: httpx.Client, text: str = a_text(), key: str = "k1") -> httpx.Response:
+    """Submit a YAML spec."""
+    return http.post("/v1/apps", content=text, headers={"Idempotency-Key": key})
