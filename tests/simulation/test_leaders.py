@@ -44,7 +44,8 @@ class _PausedAtTheDecision(SimEtcdClient):
         failure: Sequence[Operation] = (),
     ) -> TxnResult:
         """See `Etcd`."""
-        writes = b"".join(put.value for put in success if isinstance(put, Put))
+        events = (put for put in success if isinstance(put, Put) and "/ev/" in put.key)
+        writes = b"".join(put.value for put in events)
         if not self.paused and KIND_OF[LayoutDecided].encode() in writes:
             self.paused.append(self._process)
             self._process.pause()
