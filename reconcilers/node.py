@@ -15,69 +15,28 @@ The rules, each of them there because of a failure that the simulation or an exp
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final, Literal
+from typing import Final
 
 import attrs
 
 from reconcilers.documents import NodeDocument, StopOrder, WantedContainer, same_origin
-
-Key = tuple[str, int, int]
-"""Application, generation, rank: what identifies a container in the whole cluster."""
-
-ContainerState = Literal["created", "running", "exited"]
+from reconcilers.exits import (
+    Key,
+    Refusal,
+    ReportExited,
+    SeenContainer,
+    exit_of,
+    lost,
+    refusal_of,
+    start_error,
+)
 
 ORPHAN: Final = StopOrder(signal="SIGTERM", grace_ms=10_000, reason="orphan")
-EXIT_CODE_SIGKILL: Final = 137
-NOT_EXECUTED: Final = (126, 127)  # the command is not there, or may not be executed
 INIT_MS: Final = 1_000
 """A first process that has just begun has no handlers yet, and the kernel keeps from it every
 signal that it does not handle: a stop signal sent at once after the start is lost, and its whole
 grace time with it (seen with Docker's own init, on a container with a tenth of a cpu)."""
 KILL_AGAIN_MS: Final = 5_000  # an engine that dies in the middle of a kill forgets it
-
-
-@attrs.frozen(kw_only=True)
-class SeenContainer:
-    """One container of this cluster and node, as the engine lists it.
-
-    Attributes:
-        revision: Of the document that it was created from (a label).
-        epoch: Of that document (a label).
-        origin: Id of the event that started its generation (a label).
-        exit_code: Only meaningful when `state` is `exited`.
-        oom_killed: Whether a process in it was killed for memory.
-        error: Why its command could not be started, if it could not.
-        tenure: Of the node, in which it was made (a label); empty when in none.
-        interrupted: Whether it may have ended because its engine or its machine went down, so
-            that its exit code says nothing.
-    """
-
-    name: str
-    app_id: str
-    generation: int
-    rank: int
-    revision: int
-    state: ContainerState
-    exit_code: int = 0
-    oom_killed: bool = False
-    error: str = ""
-    epoch: int = 1
-    origin: str = ""
-    tenure: str = ""
-    interrupted: bool = False
-
-    @property
-    def key(self) -> Key:
-        """Return what identifies the container in the whole cluster, within an epoch."""
-        return self.app_id, self.generation, self.rank
-
-
-@attrs.frozen(kw_only=True)
-class Refusal:
-    """Why the engine will never make or start a container; `final` if no other one could either."""
-
-    message: str
-    final: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -154,17 +113,6 @@ class ReportStarted:
     """Report that the container runs."""
 
     key: Key
-
-
-@attrs.frozen(kw_only=True)
-class ReportExited:
-    """Report that the container is gone for good. The fields are those of `ContainerExited`."""
-
-    key: Key
-    exit_code: int | None
-    reason: str
-    final: bool = False
-    message: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -247,7 +195,7 @@ def _wanted(
                 return ReportStarted(key=key)
             return _stop(seen, wanted.stop, observed) if wanted.stop else None
         case "exited":
-            return _exit_of(seen, observed)
+            return exit_of(seen, signalled=observed.signalled_ms, killed=observed.killed_ms)
 
 
 def _taken(origin: str, seen: SeenContainer | None) -> bool:
@@ -258,22 +206,22 @@ def _taken(origin: str, seen: SeenContainer | None) -> bool:
 def _absent(wanted: WantedContainer, document: NodeDocument, observed: Observed) -> Action:
     key = wanted.key
     if key in observed.refused:
-        return _start_error(key, observed.refused[key])
+        return start_error(key, observed.refused[key])
     if wanted.started or key in observed.started or key in observed.launched_ms:
-        return _lost(key, "the container is not there any more")
+        return lost(key, "the container is not there any more")
     if wanted.stop is not None:
-        return _lost(key, "stopped before it was started")
+        return lost(key, "stopped before it was started")
     if wanted.epoch < document.epoch:
-        return _lost(key, "of before the restore of the store, and not there")
+        return lost(key, "of before the restore of the store, and not there")
     return Create(wanted=wanted, revision=document.revision, epoch=document.epoch)
 
 
 def _created(
     wanted: WantedContainer, seen: SeenContainer, document: NodeDocument, observed: Observed
 ) -> Action:
-    refusal = _refusal(seen) or observed.refused.get(wanted.key)
+    refusal = refusal_of(seen) or observed.refused.get(wanted.key)
     if refusal:
-        return _start_error(wanted.key, refusal)
+        return start_error(wanted.key, refusal)
     if wanted.stop is not None or wanted.epoch < document.epoch:
         # Gone first, reported then: a start that is still on its way finds nothing to start.
         return SaveLogsAndRemove(key=wanted.key, name=seen.name)
@@ -294,38 +242,6 @@ def _kill(seen: SeenContainer, observed: Observed) -> Kill | None:
     if killed_ms < KILL_AGAIN_MS:
         return None
     return Kill(key=seen.key, name=seen.name, origin=seen.origin)
-
-
-def _exit_of(seen: SeenContainer, observed: Observed) -> ReportExited:
-    key, code = seen.key, seen.exit_code
-    if refusal := _refusal(seen):
-        return _start_error(key, refusal)
-    if seen.oom_killed and code != 0:
-        message = "a process was killed because the container was out of memory"
-        return ReportExited(key=key, exit_code=code, reason="oom", message=message)
-    if code == EXIT_CODE_SIGKILL and key in observed.killed_ms:
-        message = "killed when its grace time was over"
-        return ReportExited(key=key, exit_code=code, reason="killed", message=message)
-    if seen.interrupted and key not in observed.signalled_ms:
-        message = "ended while its Docker engine or its machine was down"
-        return ReportExited(key=key, exit_code=code, reason="lost", message=message)
-    return ReportExited(key=key, exit_code=code, reason="exited")
-
-
-def _lost(key: Key, message: str) -> ReportExited:
-    return ReportExited(key=key, exit_code=None, reason="lost", message=message)
-
-
-def _refusal(seen: SeenContainer) -> Refusal | None:
-    if not seen.error:
-        return None
-    return Refusal(message=seen.error, final=seen.exit_code in NOT_EXECUTED)
-
-
-def _start_error(key: Key, why: Refusal) -> ReportExited:
-    return ReportExited(
-        key=key, exit_code=None, reason="start_error", final=why.final, message=why.message
-    )
 
 
 def _orphans(document: NodeDocument, observed: Observed) -> Iterator[SeenContainer]:

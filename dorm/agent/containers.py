@@ -14,7 +14,8 @@ from dorm.ports import ContainerSeen
 from events.errors import Unavailable
 from reconcilers import node
 from reconcilers.documents import NodeDocument, container_name, same_origin
-from reconcilers.node import Action, Create, Key, Observed
+from reconcilers.exits import Key
+from reconcilers.node import Action, Create, Observed
 
 _log = structlog.get_logger()
 

@@ -18,18 +18,8 @@ from dorm.ports.docker import DiskPressure, NotPulled, Unrunnable
 from events.errors import DormError, NotFound, Rejected, Unavailable
 from events.generations import ContainerExited
 from reconcilers.documents import NodeDocument, WantedContainer
-from reconcilers.node import (
-    Action,
-    Create,
-    Key,
-    Kill,
-    Refusal,
-    ReportExited,
-    ReportStarted,
-    SaveLogsAndRemove,
-    Signal,
-    Start,
-)
+from reconcilers.exits import Key, Refusal, ReportExited
+from reconcilers.node import Action, Create, Kill, ReportStarted, SaveLogsAndRemove, Signal, Start
 
 _log = structlog.get_logger()
 

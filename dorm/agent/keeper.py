@@ -21,7 +21,7 @@ from dorm.ports.checkpoints import Place
 from events.checkpoints import CheckpointSaved
 from events.errors import Rejected, Unavailable
 from reconcilers.documents import NodeDocument, WantedContainer
-from reconcilers.node import Key
+from reconcilers.exits import Key
 
 _log = structlog.get_logger()
 

@@ -18,8 +18,8 @@ from events.codec import from_json, to_json
 from events.errors import Corrupt, Unavailable
 from events.generations import ContainerExited
 from reconcilers.documents import NodeDocument, container_name, same_origin
+from reconcilers.exits import Key
 from reconcilers.history import Position
-from reconcilers.node import Key
 
 _log = structlog.get_logger()
 

@@ -21,7 +21,7 @@ from events.checkpoints import CheckpointRejected
 from events.errors import DormError, Rejected, Unavailable
 from events.text import plural
 from reconcilers.documents import Seed, WantedContainer
-from reconcilers.node import Key
+from reconcilers.exits import Key
 
 _log = structlog.get_logger()
 

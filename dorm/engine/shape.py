@@ -9,7 +9,7 @@ from docker.types import DeviceRequest, LogConfig, Mount
 from dorm import cgroups, labels
 from dorm.ports.docker import ContainerSeen, Launch
 from events.errors import Rejected
-from reconcilers.node import NOT_EXECUTED, ContainerState
+from reconcilers.exits import NOT_EXECUTED, ContainerState
 
 LOG_OPTIONS: Final = {"max-size": "10m", "max-file": "3"}
 _INIT_FAILED: Final = "[FATAL tini"

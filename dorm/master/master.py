@@ -19,13 +19,10 @@ from dorm.master.follower import Follower
 from dorm.master.gauges import Gauges
 from dorm.master.holding import Holding, NewEpoch
 from dorm.master.metrics import Metrics
-from dorm.master.planning import Planning
-from dorm.master.presence import Presence
+from dorm.master.office import Office
 from dorm.master.promises import Promises
-from dorm.master.publisher import Publisher
 from dorm.master.registry import Registry
-from dorm.master.term import Term
-from dorm.master.upkeep import Upkeep
+from dorm.master.statuses import Statuses
 from dorm.planner.port import Planner
 from dorm.ports import Clock, Etcd, Randomness
 from dorm.space.archive import Archive
@@ -37,8 +34,7 @@ from dorm.status import NodeStatus
 from dorm.store import Alarm, StoreMark
 from dorm.version import dorm_version
 from events.catalog import Event
-from events.codec import from_json
-from events.errors import Archived, Corrupt, Fenced, Missed, Regressed, Unavailable
+from events.errors import Archived, Missed, Regressed, Unavailable
 from events.log import EventLog
 from events.recorded import Stamp
 from events.state import ClusterState
@@ -78,12 +74,10 @@ class Master:
         self.metrics.add(Gauges(self))
         self.metrics.add(SpaceGauges(self.space))
         self._config, self._etcd, self._event_log = config, etcd, log
-        self._planner = planner
         self._clock, self._randomness = clock, randomness
         self._keys = Keys(config.cluster.cluster)
         tailer = Tailer(etcd, self._keys, log=log, clock=clock, randomness=randomness)
         self._follower = Follower(tailer.batches, clock=clock)
-        self._verified = lambda: tailer.verified
         self._leadership = Leadership(
             etcd,
             self._keys,
@@ -108,21 +102,36 @@ class Master:
             randomness=randomness,
         )
         self._logs = (log, *other_logs)
-        self._statuses: Mapping[str, NodeStatus] = {}
+        self._statuses = Statuses(etcd, self._keys, clock=clock, randomness=randomness)
         self._promises = Promises(clock)
         self._registry = Registry(
             etcd, self._keys, name=config.name, url=config.url, clock=clock, randomness=randomness
         )
-        self._status_reads: dict[str, tuple[int, NodeStatus | None]] = {}
         self._archive = archive
         self._space = SpaceWatch(etcd, clock=clock, quota_bytes=config.space.quota_bytes)
-        self._room = Keeper(
-            config.space,
+        self._office = Office(
+            config=config,
             etcd=etcd,
             keys=self._keys,
             log=log,
-            archive=archive,
-            watch=self._space,
+            follower=self._follower,
+            verified=lambda: tailer.verified,
+            leadership=self._leadership,
+            holding=self._holding,
+            company=self._company,
+            promises=self._promises,
+            planner=planner,
+            metrics=self.metrics,
+            room=Keeper(
+                config.space,
+                etcd=etcd,
+                keys=self._keys,
+                log=log,
+                archive=archive,
+                watch=self._space,
+                clock=clock,
+                randomness=randomness,
+            ),
             clock=clock,
             randomness=randomness,
         )
@@ -135,7 +144,7 @@ class Master:
 
     def statuses(self) -> Mapping[str, NodeStatus]:
         """Return what agents last said of the present, by node id."""
-        return self._statuses
+        return self._statuses.now
 
     def is_leader(self) -> bool:
         """Return whether this master is in office, by its own clock."""
@@ -207,8 +216,8 @@ class Master:
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(self._follow(), name="follow")
                     tasks.create_task(self._space.run(), name="space")
-                    tasks.create_task(self._read_statuses(), name="statuses")
-                    tasks.create_task(self._lead_in_turn(), name="lead")
+                    tasks.create_task(self._statuses.run(), name="statuses")
+                    tasks.create_task(self._lead(), name="lead")
                     tasks.create_task(self._holding.run(), name="hold")
                     tasks.create_task(self._company.run(), name="company")
             except* (NewEpoch, Missed, Archived) as group:
@@ -230,7 +239,8 @@ class Master:
                 await self._event_log.bootstrap()
                 found = await beginning(self._etcd, self._keys, self._event_log, self._archive)
             except Unavailable as error:
-                await self._pause("master.start_delayed", error, backoff)
+                _log.warning("master.start_delayed", error=str(error))
+                await backoff.wait()
                 continue
             self._follower.begin(found.state, after=found.after)
             if found.after:
@@ -247,99 +257,10 @@ class Master:
                 self._holding.suspect(str(error), sure=False)
             await self._holding.until_free()
 
-    async def _lead_in_turn(self) -> None:
+    async def _lead(self) -> None:
+        """Take office again and again, once nodes may have asked this master for its word."""
         await self._registry.enter()
-        backoff = Backoff(self._clock, self._randomness)
-        while True:  # Leads until it is cancelled.
-            await self._holding.until_free()
-            try:
-                epoch = await self._leadership.campaign()
-                backoff.reset()
-                await self._lead(epoch)
-            except Fenced as error:
-                _log.warning("leader.fenced", error=str(error))
-            except Regressed as error:
-                self._holding.suspect(str(error), sure=True)
-            except Unavailable as error:
-                await self._pause("leader.backing_off", error, backoff)
-            # Whatever ended the term: an office that is not let go of is never campaigned for.
-            await self._leadership.resign()
-
-    async def _lead(self, epoch: int) -> None:
-        """Work for one term. Returns when the lease is lost."""
-        moved = asyncio.Event()
-        term = self._new_term(epoch, moved)
-        upkeep = Upkeep(
-            etcd=self._etcd,
-            keys=self._keys,
-            log=self._event_log,
-            follower=self._follower,
-            term=term,
-            segment_events_max=self._config.segment_events_max,
-            snapshot_every=self._config.snapshot_every,
-            verified=self._verified,
-        )
-        self._follower.wake(moved)
-        keeper = asyncio.create_task(self._leadership.keep(), name="keep lease")
-        room = asyncio.create_task(self._room.run(epoch), name="keep room")
-        try:
-            await self._work(term, upkeep, moved)
-        finally:
-            self._follower.forget(moved)
-            keeper.cancel()
-            room.cancel()
-            _, failure = await asyncio.gather(keeper, room, return_exceptions=True)
-            await term.end()
-            if isinstance(failure, Exception):  # It handles what may happen, so this is a bug.
-                raise failure
-
-    async def _work(self, term: Term, upkeep: Upkeep, moved: asyncio.Event) -> None:
-        backoff = Backoff(self._clock, self._randomness)
-        begun, upkeep_at = False, self._clock.monotonic() + UPKEEP_S
-        while self._in_office():
-            moved.clear()
-            try:
-                if not begun:
-                    await term.begin()
-                    begun = True
-                await term.reconcile(f"revision {self._follower.state.revision}")
-                if self._clock.monotonic() >= upkeep_at:
-                    await upkeep.run_once()
-                    upkeep_at = self._clock.monotonic() + UPKEEP_S
-                backoff.reset()
-            except Unavailable as error:
-                await self._pause("pass.backing_off", error, backoff)
-                continue
-            due_in_s = term.due_in_s
-            await _wait(moved, TICK_S if due_in_s is None else min(TICK_S, due_in_s))
-
-    def _new_term(self, epoch: int, moved: asyncio.Event) -> Term:
-        return Term(
-            name=self._config.name,
-            epoch=epoch,
-            log=self._event_log,
-            follower=self._follower,
-            presence=Presence(
-                self._etcd,
-                self._keys,
-                epoch=epoch,
-                promises=self._promises,
-                clock=self._clock,
-                grace_s=self._config.node_grace_s,
-            ),
-            planning=Planning(
-                self._planner, clock=self._clock, metrics=self.metrics, wake=moved.set
-            ),
-            publisher=Publisher(self._etcd, self._keys, epoch=epoch),
-            clock=self._clock,
-            in_office=self._in_office,
-            check=self._company.check,
-        )
-
-    def _in_office(self) -> bool:
-        """Return whether this master may decide."""
-        self._holding.saw(self._follower.state.revision)
-        return self._leadership.still_mine() and not self._holding.reason
+        await self._office.run()
 
     def _last_read(self) -> tuple[str, int] | None:
         """Return the key and revision of an event that the log surely has."""
@@ -347,49 +268,3 @@ class Master:
         return (
             None if last is None else (self._keys.event(last.segment, last.event_id), last.revision)
         )
-
-    async def _read_statuses(self) -> None:
-        backoff = Backoff(self._clock, self._randomness)
-        prefix = self._keys.statuses
-        while True:  # Reads until it is cancelled.
-            try:
-                found = await self._etcd.range(prefix)
-                reads = self._status_reads
-                self._status_reads = {
-                    item.key: reads[item.key]
-                    if reads.get(item.key, (0, None))[0] == item.mod_revision
-                    else (item.mod_revision, _readable(item.value))
-                    for item in found.items
-                }
-                self._statuses = {
-                    status.node_id: status
-                    for _, status in self._status_reads.values()
-                    if status is not None
-                }
-                backoff.reset()
-                await self._clock.sleep(TICK_S)
-            except Unavailable as error:
-                await self._pause("statuses.stale", error, backoff)
-
-    async def _pause(self, what: str, error: Unavailable, backoff: Backoff) -> None:
-        wait_s = backoff.next_s()
-        _log.warning(what, error=str(error), retry_s=round(wait_s, 3))
-        await self._clock.sleep(wait_s)
-
-
-def _readable(raw: bytes) -> NodeStatus | None:
-    """Return a status; None for one of another version. Nothing is decided by a status."""
-    try:
-        return from_json(raw, NodeStatus)
-    except Corrupt as error:
-        _log.debug("status.ignored", error=str(error))
-        return None
-
-
-async def _wait(event: asyncio.Event, timeout_s: float) -> None:
-    """Wait for the event, or for the time."""
-    try:
-        async with asyncio.timeout(timeout_s):
-            await event.wait()
-    except TimeoutError:
-        return

@@ -8,7 +8,7 @@ import attrs
 from events.errors import Rejected, Unavailable
 from events.text import memory
 from events.units import Resources
-from reconcilers.node import SeenContainer
+from reconcilers.exits import SeenContainer
 
 ContainerSeen = SeenContainer
 

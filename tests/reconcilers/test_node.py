@@ -10,20 +10,17 @@ from hypothesis import strategies as st
 
 from events.units import Resources
 from reconcilers.documents import NodeDocument, Peer, StopOrder, WantedContainer
+from reconcilers.exits import Key, Refusal, ReportExited, SeenContainer
 from reconcilers.node import (
     INIT_MS,
     KILL_AGAIN_MS,
     ORPHAN,
     Action,
     Create,
-    Key,
     Kill,
     Observed,
-    Refusal,
-    ReportExited,
     ReportStarted,
     SaveLogsAndRemove,
-    SeenContainer,
     Signal,
     Start,
     next_look_ms,
