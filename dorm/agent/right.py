@@ -115,6 +115,7 @@ class Right:
                 stands = await self._registration.stands()
         except (Unavailable, TimeoutError) as error:
             _log.warning("right.unanswered", reason=str(error))
+            await self._attest()  # A member without room refuses a put before it misses a leader.
             return
         if stands:
             await self._extend(sent_at)

@@ -2,12 +2,19 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+import attrs
+
+from dorm.ports.etcd import Compare, Operation, Put, TxnResult
+from dorm.tenure import TenureRecord
 from events.catalog import Event
+from events.codec import from_json, to_json
+from events.errors import NoSpace
 from events.nodes import NodeExpelled, NodeFenced, NodeLost
-from tests.simulation.cluster import Cluster, Machine
+from tests.simulation.cluster import Cluster, Machine, Parts
 from tests.simulation.docker import Container
+from tests.simulation.etcd import SimEtcdClient
 from tests.simulation.etcd_members import IDS
 from tests.simulation.script import all_running, an_errand, sound, until
 from tests.simulation.simulation import run_script
@@ -254,3 +261,80 @@ def test_a_dead_warden_is_replaced_and_nothing_is_extended_meanwhile() -> None:
         assert before == cluster.checker.running
 
     sound(run_script(1, script))
+
+
+class _FullForOne(SimEtcdClient):
+    """One process talks to a member that has no room, while the others have."""
+
+    victims: ClassVar[set[object]] = set()
+
+    async def txn(
+        self,
+        compares: Sequence[Compare],
+        success: Sequence[Operation],
+        failure: Sequence[Operation] = (),
+    ) -> TxnResult:
+        """See `Etcd`."""
+        if self._process in self.victims and any(isinstance(one, Put) for one in success):
+            raise NoSpace("etcdserver: mvcc: database space exceeded")
+        return await super().txn(compares, success, failure)
+
+
+def test_a_full_store_freezes_nobody() -> None:
+    """No beat can be written for a minute; a delete of nothing shows that the right stands."""
+
+    async def script(cluster: Cluster) -> None:
+        await a_busy_node(cluster)
+        before = cluster.checker.running
+        cluster.store.full = True
+        for _ in range(60):
+            await asyncio.sleep(1)
+            assert before == cluster.checker.running
+            assert not any(one.frozen for one in cluster.checker.running)
+        cluster.store.full = False
+
+    sound(run_script(1, script))
+
+
+def test_a_right_that_was_ended_is_not_extended_however_full_the_store_seems() -> None:
+    """A member may call the store full by itself, while a majority has ended the tenure."""
+    _FullForOne.victims.clear()
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        _FullForOne.victims.add(machine.process)
+        await asyncio.sleep(30)
+        assert on(cluster, "n1")
+        assert not any(one.frozen for one in on(cluster, "n1"))
+        key = cluster.keys.tenure("n1")
+        item = cluster.store.get(key)
+        assert item is not None
+        ended = attrs.evolve(from_json(item.value, TenureRecord), ended=True)
+        cluster.store.txn((), (Put(key, to_json(ended)),), ())
+        await asyncio.sleep(FROZEN_S_MAX + 1)
+        assert all(one.frozen for one in on(cluster, "n1"))
+        _FullForOne.victims.clear()
+
+    sound(run_script(1, script, parts=Parts(etcd=_FullForOne)))
+
+
+def test_a_store_that_is_full_and_then_without_quorum_freezes_nobody() -> None:
+    """A member without room refuses every write at once, also when it sees no leader."""
+    _FullForOne.victims.clear()
+
+    async def script(cluster: Cluster) -> None:
+        await a_busy_node(cluster)
+        before = cluster.checker.running
+        _FullForOne.victims.update(machine.process for machine in cluster.machines.values())
+        await asyncio.sleep(5)
+        for member in cluster.store.members.all[:2]:
+            cluster.store.members.crash(member)
+        for _ in range(30):
+            await asyncio.sleep(1)
+            assert before == cluster.checker.running
+            assert not any(one.frozen for one in cluster.checker.running)
+        for member in cluster.store.members.all[:2]:
+            cluster.store.members.start(member)
+        _FullForOne.victims.clear()
+
+    sound(run_script(1, script, parts=Parts(etcd=_FullForOne)))
