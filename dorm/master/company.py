@@ -2,6 +2,7 @@
 
 A master stops at a kind of event that it does not know, so during an upgrade nothing is written
 that one of them would stop at. Each announces itself under its own lease; who is silent is gone.
+Who may ever lead, alive or not, is another question, see `dorm.master.registry`.
 """
 
 from collections.abc import Iterable, Sequence

@@ -3,6 +3,9 @@
 A node counts on every master that it knows of. So one that it does not know may not come to lead:
 it would give nothing on the words of the others. A new master therefore enters the list, and
 campaigns only when every node has read it, or can no longer count on masters alone.
+
+It lists who may ever lead, so nothing in it expires. Who lives now is another question, see
+`dorm.master.company`.
 """
 
 from collections.abc import Mapping
