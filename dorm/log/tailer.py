@@ -29,6 +29,9 @@ _log = structlog.get_logger()
 
 
 RELIST_S: Final = 30.0
+RELIST_EVENTS: Final = 500
+"""A busy log is compared sooner: what a snapshot holds was compared, and making room waits for
+snapshots."""
 
 
 class Tailer:
@@ -80,7 +83,10 @@ class Tailer:
                         position = recorded[-1].revision if recorded else position
                         watched_since += recorded
                         yield recorded
-                        if self._clock.monotonic() >= relist_at:
+                        if (
+                            self._clock.monotonic() >= relist_at
+                            or len(watched_since) >= RELIST_EVENTS
+                        ):
                             break
             except Compacted as overtaken:
                 _log.debug("tail.compacted", position=position, first=overtaken.revision)

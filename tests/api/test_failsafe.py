@@ -68,7 +68,6 @@ async def test_whoever_does_not_answer_gives_no_word(url: str) -> None:
 
 async def test_a_silent_master_is_not_waited_for() -> None:
     """The right to run lasts for seconds; a connection that hangs must not use them up."""
-
     with listen("127.0.0.1", 0) as listener:  # The kernel connects; nobody reads.
         port = listener.getsockname()[1]
         async with asyncio.timeout(10):

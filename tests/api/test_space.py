@@ -10,8 +10,7 @@ from dorm.space.levels import Space, reckon
 from events.errors import Archived, Full
 from events.log import MemoryLog, Page
 from events.policy import LayoutConfigured
-from tests.api.test_routes import submit
-from tests.api.world import World, error_of
+from tests.api.world import World, error_of, submit
 from tests.spec.texts import a_text
 
 

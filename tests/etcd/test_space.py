@@ -168,7 +168,7 @@ async def test_a_full_store_is_foreseen_survived_and_reclaimed(  # noqa: PLR0915
             while master.state().sealed_segment < now - 1:  # noqa: ASYNC110 - another task's work
                 await asyncio.sleep(0.2)
         async with asyncio.timeout(60):  # A snapshot waits until the log was listed again.
-            while await client.get(KEYS.snapshot_latest) is None:
+            while await client.get(KEYS.snapshot_latest) is None:  # noqa: ASYNC110 - a poll does
                 await asyncio.sleep(0.5)
         with pytest.raises(Full, match=r"is not accepted: etcd is at [89]"):
             await submitted(service, "late")
