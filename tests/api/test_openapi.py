@@ -127,7 +127,7 @@ FULL: Final[dict[str, Any]] = {
     "onDisconnect": "keep",
     "speed": [{"containers": 1, "nodes": 1, "speed": 1.5}],
     "env": {"A": "b"},
-    "checkpoint": {"signal": "SIGINT", "grace": "1m30s", "path": "/c/x"},
+    "checkpoint": {"keep": 3, "signal": "SIGINT", "grace": "1m30s", "path": "/c/x"},
     "mounts": [{"name": "c", "target": "/c", "mode": "rw"}],
     "retry": {"max": 1, "backoff": "1s", "maxBackoff": "2s"},
 }
