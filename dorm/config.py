@@ -68,6 +68,7 @@ class MasterConfig:
     Attributes:
         lease_ttl_s: How long the leader may be silent before another takes over.
         node_grace_s: How long a node's lease may be gone before the node counts as lost.
+        status_s: Between two looks at what agents say of the present; nothing is decided by it.
         url: Where agents reach this master.
         segment_events_max: A segment of the log is closed once it holds this many events.
         snapshot_every: Events between two snapshots of the state.
@@ -82,6 +83,7 @@ class MasterConfig:
     listen_port: int = 7070
     lease_ttl_s: float = 5.0
     node_grace_s: float = 1.0
+    status_s: float = 1.0
     segment_events_max: int = 5_000
     snapshot_every: int = 1_000
     planner: PlannerConfig = PlannerConfig()

@@ -367,7 +367,7 @@ class Master:
                     if status is not None
                 }
                 backoff.reset()
-                await self._clock.sleep(TICK_S)
+                await self._clock.sleep(self._config.status_s)
             except Unavailable as error:
                 await self._pause("statuses.stale", error, backoff)
 

@@ -42,6 +42,7 @@ DRIFT: Final = 0.02
 BOOT_S_MAX: Final = 3_600.0
 SKEW_MS_MAX: Final = 3_600_000  # nobody decides by UTC
 SUPERVISION_S: Final = 1.0
+STATUS_S: Final = 5.0  # nothing is decided by it
 SEGMENT_EVENTS_MAX: Final = 40  # small, so that each run rolls over and starts from snapshots
 SNAPSHOT_EVERY: Final = 30
 SPACE: Final = SpaceConfig(
@@ -131,6 +132,7 @@ class Cluster:
             name=name,
             url=f"http://{name}.test",
             cluster=ClusterConfig(cluster=CLUSTER),
+            status_s=STATUS_S,
             segment_events_max=SEGMENT_EVENTS_MAX,
             snapshot_every=SNAPSHOT_EVERY,
             space=SPACE,

@@ -123,6 +123,7 @@ class Engine:
 
     Attributes:
         available: Whether it answers. Containers run on when it does not.
+        moved: Called when a group is new, or a container starts in one.
     """
 
     def __init__(
@@ -131,6 +132,7 @@ class Engine:
         """Start an engine without containers."""
         self.node_id, self.random, self._disk = node_id, random, disk
         self.available = True
+        self.moved: Callable[[], None] = lambda: None
         self.containers: dict[str, Container] = {}
         self._trainings, self._witness = trainings, witness
         self._changed = asyncio.Event()
@@ -154,6 +156,7 @@ class Engine:
             )
             if launch.cgroup_parent:
                 self._groups.setdefault(self.containers[launch.name].group, False)
+                self.moved()
 
     def start(self, name: str) -> None:
         """See `Docker`."""
@@ -168,6 +171,7 @@ class Engine:
             self._trainings.started(container.training)
             if container.frozen:
                 self._trainings.frozen(container.training)
+            self.moved()
             self.ring()
 
     def signal(self, name: str, signal: str) -> None:

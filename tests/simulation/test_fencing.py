@@ -248,7 +248,7 @@ def test_a_dead_warden_is_replaced_and_nothing_is_extended_meanwhile() -> None:
         before = cluster.checker.running
         machine.warden.kill()
         await until(cluster, lambda: machine.warden.alive)
-        machine.warden.paused = True
+        machine.warden.pause()
         await until(cluster, lambda: not machine.warden.paused)
         await asyncio.sleep(20)
         assert before == cluster.checker.running
