@@ -7,7 +7,7 @@ begins anew under another.
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import Final
+from typing import ClassVar, Final
 
 import structlog
 
@@ -46,7 +46,10 @@ class Agent:
 
     Attributes:
         node_id: The node's name.
+        right: What it is made of; a test puts a broken one in.
     """
+
+    right: ClassVar[type[Right]] = Right
 
     def __init__(  # noqa: PLR0913 - the ports, each by its name
         self,
@@ -117,7 +120,7 @@ class Agent:
             orders=orders,
             alarm=lambda: history.alarm,
         )
-        right = Right(
+        right = self.right(
             config,
             world,
             tenure=memory.now.tenure,

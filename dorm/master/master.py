@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import structlog
 
@@ -56,7 +56,12 @@ class Master:
 
     Attributes:
         metrics: Of this master, for `GET /metrics`.
+        presence, promises, registry: What it is made of; a test puts a broken one in.
     """
+
+    presence: ClassVar[type[Presence]] = Presence
+    promises: ClassVar[type[Promises]] = Promises
+    registry: ClassVar[type[Registry]] = Registry
 
     def __init__(  # noqa: PLR0913 - the ports, each by its name
         self,
@@ -109,8 +114,8 @@ class Master:
         )
         self._logs = (log, *other_logs)
         self._statuses: Mapping[str, NodeStatus] = {}
-        self._promises = Promises(clock)
-        self._registry = Registry(
+        self._promises = self.promises(clock)
+        self._registry = self.registry(
             etcd, self._keys, name=config.name, url=config.url, clock=clock, randomness=randomness
         )
         self._status_reads: dict[str, tuple[int, NodeStatus | None]] = {}
@@ -319,7 +324,7 @@ class Master:
             epoch=epoch,
             log=self._event_log,
             follower=self._follower,
-            presence=Presence(
+            presence=self.presence(
                 self._etcd,
                 self._keys,
                 epoch=epoch,

@@ -53,11 +53,15 @@ RULES: Final = LayoutRules(min_run_ms=0, touch_factor=1.0)  # as many resizes as
 
 @attrs.frozen(kw_only=True)
 class Parts:
-    """What processes are given for ports, so that a test can put a broken one in."""
+    """What a cluster is put together from, so that a test can put a broken part in."""
 
     etcd: Callable[[EtcdStore, Process, NetworkFaults], SimEtcdClient] = SimEtcdClient
     docker: Callable[[Engine, Process], SimDocker] = SimDocker
     checkpoints: Callable[[Disk, Process], SimCheckpoints] = SimCheckpoints
+    files: Callable[[Disk, Process], SimFiles] = SimFiles
+    warden: Callable[[WardenProcess, Engine, Process], SimWarden] = SimWarden
+    agent: type[Agent] = Agent
+    master: type[Master] = Master
 
 
 SOUND: Final = Parts()
@@ -65,13 +69,18 @@ SOUND: Final = Parts()
 
 @attrs.define(eq=False)
 class Machine:
-    """A node: its engine and disk stay while agents come and go."""
+    """A node: its engine and disk stay while agents come and go.
+
+    Attributes:
+        broken: It cannot be started for now.
+    """
 
     node_id: str
     engine: Engine
     disk: Disk
     process: Process
     warden: WardenProcess
+    broken: bool = False
 
 
 class Cluster:
@@ -137,7 +146,7 @@ class Cluster:
             snapshot_every=SNAPSHOT_EVERY,
             space=SPACE,
         )
-        master = Master(
+        master = self._parts.master(
             config,
             etcd=etcd,
             log=self._log(process, etcd),
@@ -165,17 +174,17 @@ class Cluster:
             mounts={"shared": MountSource(path=SHARED)},
             state_dir=f"/var/lib/dorm/{node_id}",
         )
-        agent = Agent(
+        agent = self._parts.agent(
             config,
             etcd=etcd,
             log=self._log(process, etcd),
             docker=self._parts.docker(machine.engine, process),
-            files=SimFiles(machine.disk, process),
+            files=self._parts.files(machine.disk, process),
             checkpoints=self._parts.checkpoints(machine.disk, process),
             clock=clock,
             randomness=randomness,
             masters=SimMasters(process, self.masters),
-            warden=SimWarden(machine.warden, machine.engine, process),
+            warden=self._parts.warden(machine.warden, machine.engine, process),
         )
         process.spawn(agent.run())
         self.checker.tell(f"agent {node_id} started")
@@ -207,12 +216,12 @@ class Cluster:
         process.spawn(program(user))
 
     def restart_dead(self) -> None:
-        """Start every master and agent that does not run."""
+        """Start every master and agent that does not run, where one can be started."""
         for name, (process, _) in list(self.masters.items()):
             if not process.alive:
                 self.start_master(name)
         for node_id, machine in self.machines.items():
-            if not machine.process.alive:
+            if not machine.process.alive and not machine.broken:
                 self.start_agent(node_id)
 
     @property
@@ -249,6 +258,9 @@ class Cluster:
             for name, (process, master) in self.masters.items():
                 if process.alive:
                     self.checker.believed(name, master.state())
+            for node_id, machine in self.machines.items():
+                if machine.warden.works:
+                    self.checker.wardens_seen(node_id, machine.warden.frozen_from)
 
     def _machine(self, node_id: str, disk: Disk) -> Machine:
         engine = Engine(

@@ -29,6 +29,7 @@ class WardenProcess:
         self.clock = MachineClock()
         self._engine = engine
         self._began_at = 0.0
+        self._allowed: dict[str, float] = {}
         self._next: asyncio.TimerHandle | None = None
         engine.moved = self._look_soon
 
@@ -59,9 +60,26 @@ class WardenProcess:
         self.kill()
         self.permit = None
 
+    @property
+    def works(self) -> bool:
+        """Return whether it does what it is there for."""
+        return self.alive and not self.paused
+
+    def frozen_from(self, tenure: str) -> float:
+        """Return from when on it has had to freeze a tenure's containers, in the loop's seconds.
+
+        A new warden has to from its own start on.
+        """
+        return max(self._allowed.get(tenure, 0.0), self._began_at)
+
     def tell(self, permit: Permit) -> None:
-        """Replace the permit. A later deadline alone gives nothing to do while the old one holds."""
+        """Replace the permit. A later deadline gives nothing to do while the old one holds."""
         before, self.permit = self.permit, permit
+        now = asyncio.get_running_loop().time()
+        self._allowed = {
+            tenure: min(until, now) for tenure, until in self._allowed.items()
+        }  # of other tenures: over
+        self._allowed[permit.tenure] = (permit.deadline_s - self.clock.boot_s) / self.clock.rate
         longer = (
             before is not None
             and before.tenure == permit.tenure
@@ -80,7 +98,7 @@ class WardenProcess:
             return
         self._forget_next()
         every_s = LOOK_S / self.clock.rate
-        looks = int((moment - self._began_at) / every_s) + 1
+        looks = round((moment - self._began_at) / every_s + 0.501)  # never the moment itself
         at = self._began_at + looks * every_s
         self._next = asyncio.get_running_loop().call_at(at, self._look)
 
@@ -120,7 +138,7 @@ class SimWarden:
     async def ensure(self) -> bool:
         """See `Warden`. A dead or hung one is replaced, which takes a moment."""
         await self._process.gate()
-        if self._warden.alive and not self._warden.paused:
+        if self._warden.works:
             return True
         await asyncio.sleep(START_S)
         await self._process.gate()
