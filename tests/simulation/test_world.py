@@ -86,6 +86,13 @@ def test_waiting_takes_no_time_and_programs_that_hang_or_spin_are_found_out() ->
         with pytest.raises(Livelock):
             loop.run_until_complete(spin())
 
+        def again() -> None:  # It waits, for no time at all.
+            loop.call_later(0, again)
+
+        again()
+        with pytest.raises(Livelock):
+            loop.run_until_complete(hang())
+
 
 async def test_a_paused_process_stands_still_until_it_is_resumed() -> None:
     """A pause between a check and a write is how stale leaders are made."""
