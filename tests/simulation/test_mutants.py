@@ -27,6 +27,7 @@ from tests.simulation.cluster import SOUND, Parts
 from tests.simulation.simulation import Script, run_script, run_seed
 
 SEEDS_MAX = 60
+TRIES_MAX = 20
 
 
 @pytest.mark.parametrize(
@@ -54,53 +55,50 @@ def test_a_protection_that_is_switched_off_is_missed(parts: Parts, sentence: str
 
 
 @pytest.mark.parametrize(
-    ("parts", "trap", "seed", "sentence"),
+    ("parts", "trap", "sentence"),
     [
         pytest.param(
-            Parts(warden=mutants.NoWarden), traps.cut_off, 1, "called fenced", id="no warden"
+            Parts(warden=mutants.NoWarden), traps.cut_off, "called fenced", id="no warden"
         ),
         pytest.param(
-            Parts(etcd=mutants.MuteEtcd), traps.cut_off, 1, "called fenced", id="always extended"
+            Parts(etcd=mutants.MuteEtcd), traps.cut_off, "called fenced", id="always extended"
         ),
-        pytest.param(
-            Parts(etcd=mutants.NoGuardInBeats), traps.stopped, 4, "thawed", id="free beats"
-        ),
+        pytest.param(Parts(etcd=mutants.NoGuardInBeats), traps.stopped, "thawed", id="free beats"),
         pytest.param(
             Parts(master=mutants.FaithlessMaster),
             traps.only_masters_reach_it,
-            1,
             "called fenced",
             id="faithless",
         ),
         pytest.param(
             Parts(master=mutants.RashMaster),
             traps.a_stranger_leads,
-            1,
             "called fenced",
             id="stranger",
         ),
         pytest.param(
-            Parts(agent=mutants.RevivingAgent), traps.back_in_an_outage, 1, "thawed", id="revived"
+            Parts(agent=mutants.RevivingAgent), traps.back_in_an_outage, "thawed", id="revived"
         ),
         pytest.param(
             Parts(etcd=mutants.LateEndsOfPresent),
             traps.back_before_the_end,
-            1,
             "I8",
             id="end of a node that is back",
         ),
         pytest.param(
-            Parts(files=mutants.ForgetfulFiles), traps.pruned, 1, "started twice", id="forgetful"
+            Parts(files=mutants.ForgetfulFiles), traps.pruned, "started twice", id="forgetful"
         ),
     ],
 )
 def test_a_protection_that_is_switched_off_springs_its_trap(
-    parts: Parts, trap: Script, seed: int, sentence: str
+    parts: Parts, trap: Script, sentence: str
 ) -> None:
-    """It alone stood between the cluster and this violation."""
-    result = run_script(seed, trap, parts=parts)
-
-    assert any(sentence in violation for violation in result.violations), result.report()
+    """It alone stood between the cluster and this violation, at the latest by chance."""
+    for seed in range(1, TRIES_MAX):
+        result = run_script(seed, trap, parts=parts)
+        if any(sentence in violation for violation in result.violations):
+            return
+    pytest.fail(f"{TRIES_MAX} tries, and nothing was noticed")
 
 
 @pytest.mark.parametrize(
