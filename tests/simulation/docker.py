@@ -166,6 +166,8 @@ class Engine:
         if container.state == "created":
             container.state = "running"
             container.training = self._rank(container)
+            if container.launch.cgroup_parent:  # After a reboot its group is made anew.
+                self._groups.setdefault(container.group, False)
             container.frozen = self._groups.get(container.group, False)
             self._witness.container_started(container)
             self._trainings.started(container.training)

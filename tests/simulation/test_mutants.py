@@ -41,7 +41,6 @@ TRIES_MAX = 20
         pytest.param(Parts(etcd=mutants.LossyWatch), "I6", id="lossy watch"),
         pytest.param(Parts(docker=mutants.BlindDocker), "I2", id="no adoption"),
         pytest.param(Parts(docker=mutants.EarlyDocker), "I2", id="early exit"),
-        pytest.param(Parts(etcd=mutants.NoWait), "called fenced", id="no wait"),
         pytest.param(Parts(etcd=mutants.OnePhase), "I7", id="one phase"),
     ],
 )
@@ -62,6 +61,9 @@ def test_a_protection_that_is_switched_off_is_missed(parts: Parts, sentence: str
         ),
         pytest.param(
             Parts(etcd=mutants.MuteEtcd), traps.cut_off, "called fenced", id="always extended"
+        ),
+        pytest.param(
+            Parts(etcd=mutants.NoWait), traps.revoked_and_cut_off, "called fenced", id="no wait"
         ),
         pytest.param(Parts(etcd=mutants.NoGuardInBeats), traps.stopped, "thawed", id="free beats"),
         pytest.param(
@@ -129,6 +131,7 @@ def test_a_second_protection_holds(parts: Parts, trap: Script) -> None:
     ("parts", "trap"),
     [
         (SOUND, traps.cut_off),
+        (SOUND, traps.revoked_and_cut_off),
         (SOUND, traps.stopped),
         (SOUND, traps.only_masters_reach_it),
         (SOUND, traps.a_stranger_leads),

@@ -23,6 +23,18 @@ async def cut_off(cluster: Cluster) -> None:
     await asyncio.sleep(AFTER_S)
 
 
+async def revoked_and_cut_off(cluster: Cluster) -> None:
+    """A node is expelled while its right still lasts: its lease was revoked as it was cut off."""
+    machine = await a_busy_node(cluster)
+    item = cluster.store.get(cluster.keys.node("n1"))
+    assert item is not None
+    machine.process.cut_off()
+    cluster.store.revoke(item.lease)
+    await asyncio.sleep(AFTER_S)
+    machine.process.join()
+    await asyncio.sleep(AFTER_S)
+
+
 async def stopped(cluster: Cluster) -> None:
     """An agent stands still until its node is replaced, and goes on where it stood."""
     machine = await a_busy_node(cluster)
