@@ -123,6 +123,7 @@ class Engine:
 
     Attributes:
         available: Whether it answers. Containers run on when it does not.
+        boots: How often the machine was started anew.
         moved: Called when a group is new, or a container starts in one.
     """
 
@@ -133,6 +134,7 @@ class Engine:
         self.node_id, self.random, self._disk = node_id, random, disk
         self.available = True
         self.moved: Callable[[], None] = lambda: None
+        self.boots = 0
         self.containers: dict[str, Container] = {}
         self._trainings, self._witness = trainings, witness
         self._changed = asyncio.Event()
@@ -194,7 +196,8 @@ class Engine:
         self.containers.pop(name, None)
 
     def reboot(self) -> None:
-        """End every container, as the end of the machine does."""
+        """End every container, as the end of the machine does, and what was on its way."""
+        self.boots += 1
         for container in self.running():
             self._end(container, KILLED)
         self._groups.clear()
@@ -337,7 +340,11 @@ class SimDocker:
         loop, random = asyncio.get_running_loop(), self._engine.random
         done: asyncio.Future[None] = loop.create_future()
 
+        boots = self._engine.boots
+
         def act() -> None:
+            if self._engine.boots != boots:
+                return  # Nothing of a request outlives the machine.
             if not self._engine.available:
                 loop.call_later(random.uniform(0.1, 1.0), act)
                 return
