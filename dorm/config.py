@@ -68,6 +68,8 @@ class MasterConfig:
     Attributes:
         lease_ttl_s: How long the leader may be silent before another takes over.
         node_grace_s: How long a node's lease may be gone before the node counts as lost.
+        status_s: Between two looks at what agents say of the present; nothing is decided by it.
+        store_look_s: Between two looks whether the store was restored from a backup.
         url: Where agents reach this master.
         segment_events_max: A segment of the log is closed once it holds this many events.
         snapshot_every: Events between two snapshots of the state.
@@ -82,6 +84,8 @@ class MasterConfig:
     listen_port: int = 7070
     lease_ttl_s: float = 5.0
     node_grace_s: float = 1.0
+    status_s: float = 1.0
+    store_look_s: float = 1.0
     segment_events_max: int = 5_000
     snapshot_every: int = 1_000
     planner: PlannerConfig = PlannerConfig()
@@ -109,6 +113,7 @@ class AgentConfig:
         lease_ttl_s: How long the agent may be silent before its node key goes.
         fence_s: For how long one beat extends the right to run containers.
         beat_s: Between two of them.
+        store_look_s: Between two looks whether the store was restored from a backup.
         fencing: Whether a warden guards the node: `required`; `off`; or `auto`, if it can be had.
         run_dir: What agent and warden share, on a tmpfs; empty for the usual place.
         relist_s: How often Docker is listed without any wake-up.
@@ -134,6 +139,7 @@ class AgentConfig:
     lease_ttl_s: float = 6.0
     fence_s: float = 4.0
     beat_s: float = 1.0
+    store_look_s: float = 2.0
     fencing: Literal["auto", "required", "off"] = "auto"
     run_dir: str = ""
     relist_s: float = 5.0

@@ -7,7 +7,7 @@ begins anew under another.
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import Final
+from typing import ClassVar, Final
 
 import structlog
 
@@ -46,7 +46,10 @@ class Agent:
 
     Attributes:
         node_id: The node's name.
+        right: What it is made of; a test puts a broken one in.
     """
+
+    right: ClassVar[type[Right]] = Right
 
     def __init__(  # noqa: PLR0913 - the ports, each by its name
         self,
@@ -106,7 +109,12 @@ class Agent:
         registration = self._registration(memory)
         cluster, node_id = config.cluster.cluster, config.node_id
         history = History(
-            world, memory, cluster=cluster, node_id=node_id, proof=lambda: registration.wrote
+            world,
+            memory,
+            cluster=cluster,
+            node_id=node_id,
+            proof=lambda: registration.wrote,
+            look_s=config.store_look_s,
         )
         outbox = Outbox(world, memory, history, node_id=node_id)
         orders = Orders(world, memory, history, cluster=cluster, node_id=node_id)
@@ -117,7 +125,7 @@ class Agent:
             orders=orders,
             alarm=lambda: history.alarm,
         )
-        right = Right(
+        right = self.right(
             config,
             world,
             tenure=memory.now.tenure,

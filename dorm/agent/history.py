@@ -27,7 +27,6 @@ from reconcilers.history import Position, judge
 
 _log = structlog.get_logger()
 
-LOOK_S: Final = 2.0
 BEHIND_MAX: Final = 200
 """Revisions that the memory on disk may lag. It matters only for an agent that restarts in the
 same seconds in which a backup of the same seconds is restored, and has done nothing in them: what
@@ -44,13 +43,22 @@ class History:
     """
 
     def __init__(
-        self, world: World, memory: Memory, *, cluster: str, node_id: str, proof: Proof
+        self,
+        world: World,
+        memory: Memory,
+        *,
+        cluster: str,
+        node_id: str,
+        proof: Proof,
+        look_s: float,
     ) -> None:
+        """Take what was seen before; the store is looked at every `look_s` seconds."""
         self.alarm = memory.now.held
         self.entered: Callable[[], None] = lambda: None
         self.take: Callable[[NodeDocument], None] = lambda _: None
         self._world, self._memory, self._keys = world, memory, Keys(cluster)
         self._document = self._keys.desired(node_id)
+        self._look_s = look_s
         self._backoff, self._turn = world.backoff(), asyncio.Lock()
         self._accuser = Accuser(
             world.etcd, self._keys, world.clock, witness=f"node/{node_id}", proof=proof
@@ -63,7 +71,7 @@ class History:
                 await self.look()
                 await self._memory.keep_up(behind_max=BEHIND_MAX)
                 self._backoff.reset()
-                await self._world.clock.sleep(LOOK_S)
+                await self._world.clock.sleep(self._look_s)
             except Unavailable as error:
                 _log.warning("history.unknown", reason=str(error))
                 await self._backoff.wait()

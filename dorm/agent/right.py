@@ -15,6 +15,7 @@ An extension never revives a right that has lapsed while it was asked for.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -72,9 +73,13 @@ class Right:
         return self._world.warden is None or self._world.clock.monotonic() < self.deadline_s
 
     async def run(self) -> None:
-        """Beat for ever."""
-        clock = self._world.clock
-        await self._registration.held.wait()
+        """Beat for ever. The warden is looked after before the node is registered, too."""
+        clock, held = self._world.clock, self._registration.held
+        while not held.is_set():
+            await self._is_guarded()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._config.beat_s):
+                    await held.wait()
         while True:
             began_at = clock.monotonic()
             try:

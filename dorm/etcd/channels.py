@@ -20,7 +20,7 @@ METADATA: Final = (("hasleader", "true"),)
 """Makes a member that is cut off from the others say so, instead of staying silent."""
 
 BACKOFF_S_MIN: Final = 0.02
-BACKOFF_S_MAX: Final = 0.3
+BACKOFF_S_MAX: Final = 0.5
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", 64 << 20),
     ("grpc.keepalive_time_ms", 10_000),  # etcd punishes more than one ping in 5 s

@@ -41,7 +41,7 @@ class Holding:
         mark_revision: Mod revision of the mark of this epoch.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the ports, who it is, and what it goes by
         self,
         etcd: Etcd,
         keys: Keys,
@@ -50,11 +50,14 @@ class Holding:
         clock: Clock,
         randomness: Randomness,
         proof: Proof,
+        look_s: float,
     ) -> None:
+        """Begin without having seen anything; the store is looked at every `look_s` seconds."""
         self.known = Position()
         self.alarms: tuple[Alarm, ...] = ()
         self.mark_revision = 0
         self._own, self._sure = "", False
+        self._look_s = look_s
         self._etcd, self._keys, self._name = etcd, keys, name
         self._clock, self._randomness = clock, randomness
         self._accuser = Accuser(etcd, keys, clock, witness=f"master/{name}", proof=proof)
@@ -104,7 +107,7 @@ class Holding:
             try:
                 await self._look()
                 backoff.reset()
-                wait_s = LOOK_S
+                wait_s = self._look_s
             except Unavailable as error:
                 wait_s = backoff.next_s()
                 _log.warning("store.unknown", error=str(error), retry_s=round(wait_s, 3))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import structlog
 
@@ -20,6 +20,7 @@ from dorm.master.gauges import Gauges
 from dorm.master.holding import Holding, NewEpoch
 from dorm.master.metrics import Metrics
 from dorm.master.office import Office
+from dorm.master.presence import Presence
 from dorm.master.promises import Promises
 from dorm.master.registry import Registry
 from dorm.master.statuses import Statuses
@@ -52,7 +53,12 @@ class Master:
 
     Attributes:
         metrics: Of this master, for `GET /metrics`.
+        presence, promises, registry: What it is made of; a test puts a broken one in.
     """
+
+    presence: ClassVar[type[Presence]] = Presence
+    promises: ClassVar[type[Promises]] = Promises
+    registry: ClassVar[type[Registry]] = Registry
 
     def __init__(  # noqa: PLR0913 - the ports, each by its name
         self,
@@ -93,6 +99,7 @@ class Master:
             clock=clock,
             randomness=randomness,
             proof=self._last_read,
+            look_s=config.store_look_s,
         )
         self._company = Company(
             etcd,
@@ -102,9 +109,11 @@ class Master:
             randomness=randomness,
         )
         self._logs = (log, *other_logs)
-        self._statuses = Statuses(etcd, self._keys, clock=clock, randomness=randomness)
-        self._promises = Promises(clock)
-        self._registry = Registry(
+        self._statuses = Statuses(
+            etcd, self._keys, clock=clock, randomness=randomness, look_s=config.status_s
+        )
+        self._promises = self.promises(clock)
+        self._registry = self.registry(
             etcd, self._keys, name=config.name, url=config.url, clock=clock, randomness=randomness
         )
         self._archive = archive
@@ -120,6 +129,7 @@ class Master:
             holding=self._holding,
             company=self._company,
             promises=self._promises,
+            presence=self.presence,
             planner=planner,
             metrics=self.metrics,
             room=Keeper(

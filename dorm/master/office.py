@@ -39,6 +39,7 @@ class Office:
 
     Attributes:
         verified: Returns the revision up to which what was delivered is what is stored.
+        presence: Watches leases and tenures; a test puts a broken one in.
         room: Keeps etcd from filling up, during a term.
     """
 
@@ -52,6 +53,7 @@ class Office:
     holding: Holding
     company: Company
     promises: Promises
+    presence: type[Presence]
     planner: Planner
     metrics: Metrics
     room: Keeper
@@ -130,7 +132,7 @@ class Office:
             epoch=epoch,
             log=self.log,
             follower=self.follower,
-            presence=Presence(
+            presence=self.presence(
                 self.etcd,
                 self.keys,
                 epoch=epoch,

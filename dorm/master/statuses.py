@@ -1,7 +1,6 @@
 """What agents say of the present, as a master last read it. Nothing is decided by it."""
 
 from collections.abc import Mapping
-from typing import Final
 
 import structlog
 
@@ -14,8 +13,6 @@ from events.errors import Corrupt, Unavailable
 
 _log = structlog.get_logger()
 
-LOOK_S: Final = 1.0
-
 
 class Statuses:
     """The statuses of all nodes.
@@ -24,10 +21,13 @@ class Statuses:
         now: What was last read, by node id.
     """
 
-    def __init__(self, etcd: Etcd, keys: Keys, *, clock: Clock, randomness: Randomness) -> None:
+    def __init__(
+        self, etcd: Etcd, keys: Keys, *, clock: Clock, randomness: Randomness, look_s: float
+    ) -> None:
+        """Read every `look_s` seconds."""
         self.now: Mapping[str, NodeStatus] = {}
         self._etcd, self._prefix = etcd, keys.statuses
-        self._clock, self._randomness = clock, randomness
+        self._clock, self._randomness, self._look_s = clock, randomness, look_s
         self._reads: dict[str, tuple[int, NodeStatus | None]] = {}
 
     async def run(self) -> None:
@@ -49,7 +49,7 @@ class Statuses:
                     if status is not None
                 }
                 backoff.reset()
-                await self._clock.sleep(LOOK_S)
+                await self._clock.sleep(self._look_s)
             except Unavailable as error:
                 _log.warning("statuses.stale", error=str(error))
                 await backoff.wait()

@@ -9,6 +9,7 @@
 | I5 | only the leader writes decisions and documents; a document is the fold at its revision |
 | I6 | every master, a fresh fold and an audit see the same history |
 | I7 | the log is whole and in order; in the end all has converged |
+| I9 | what stops with its node executes for a moment at most after its last permit has lapsed |
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from typing import Final
 from dorm import labels
 from dorm.keys import Keys
 from dorm.ports.etcd import Compare, WatchEvent
+from dorm.tenure import DRIFT, FREEZE_S_MAX
 from events import chain
 from events.apps import AppCancelled, AppCompleted, AppFailed, AppSubmitted
 from events.catalog import KIND_OF
@@ -40,6 +42,8 @@ from tests.simulation.kept import CheckpointChecks
 from tests.simulation.views import brief, leader_of
 
 TERMINAL: Final = (AppCompleted, AppFailed, AppCancelled)
+
+FREEZE_S: Final = FREEZE_S_MAX * (1 + DRIFT)
 
 Key = tuple[str, int, int]
 
@@ -79,6 +83,7 @@ class Checker:
         self._audit = chain.Audit()
         self._running: dict[Key, Container] = {}
         self._ever_started: set[tuple[Key, str]] = set()
+        self._started_at: dict[Key, float] = {}
         self._reported_gone: set[Key] = set()
         self._document_revision: defaultdict[str, int] = defaultdict(int)
         self._submits: Counter[str] = Counter()
@@ -260,6 +265,7 @@ class Checker:
         self.require(key not in self._reported_gone, f"I2 {key} started after its end was reported")
         self._alone(container)
         self._ever_started.add(once)
+        self._started_at[key] = self._now()
         self._running[key] = container
         used = total_of(
             other.launch.demand
@@ -312,6 +318,23 @@ class Checker:
     def checkpoint_saved(self, app_id: str, generation: int, step: int) -> None:
         """See a whole checkpoint in the directory of its generation."""
         self.checkpoints.saved(app_id, generation, step)
+
+    def wardens_seen(self, node_id: str, frozen_from: Callable[[str], float]) -> None:
+        """Demand that what executes on a node may do so, or could until a moment ago.
+
+        Args:
+            node_id: Of a node whose warden works.
+            frozen_from: From when on the containers of a tenure have had to stand still.
+        """
+        for container in self._running.values():
+            tenure, kind = container.group
+            if container.node_id == node_id and kind == "stop" and not container.frozen:
+                since = max(frozen_from(tenure), self._started_at[container.key])
+                self.require(
+                    self._now() - since <= FREEZE_S,
+                    f"I9 {container.launch.name} executes on {node_id}, which had to freeze it"
+                    f" {self._now() - since:.2f} s ago",
+                )
 
     # What masters believe
 

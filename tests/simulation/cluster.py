@@ -42,6 +42,8 @@ DRIFT: Final = 0.02
 BOOT_S_MAX: Final = 3_600.0
 SKEW_MS_MAX: Final = 3_600_000  # nobody decides by UTC
 SUPERVISION_S: Final = 1.0
+STORE_LOOK_S: Final = 4.0
+STATUS_S: Final = 5.0  # nothing is decided by it
 SEGMENT_EVENTS_MAX: Final = 40  # small, so that each run rolls over and starts from snapshots
 SNAPSHOT_EVERY: Final = 30
 SPACE: Final = SpaceConfig(
@@ -52,11 +54,15 @@ RULES: Final = LayoutRules(min_run_ms=0, touch_factor=1.0)  # as many resizes as
 
 @attrs.frozen(kw_only=True)
 class Parts:
-    """What processes are given for ports, so that a test can put a broken one in."""
+    """What a cluster is put together from, so that a test can put a broken part in."""
 
     etcd: Callable[[EtcdStore, Process, NetworkFaults], SimEtcdClient] = SimEtcdClient
     docker: Callable[[Engine, Process], SimDocker] = SimDocker
     checkpoints: Callable[[Disk, Process], SimCheckpoints] = SimCheckpoints
+    files: Callable[[Disk, Process], SimFiles] = SimFiles
+    warden: Callable[[WardenProcess, Engine, Process], SimWarden] = SimWarden
+    agent: type[Agent] = Agent
+    master: type[Master] = Master
 
 
 SOUND: Final = Parts()
@@ -64,13 +70,18 @@ SOUND: Final = Parts()
 
 @attrs.define(eq=False)
 class Machine:
-    """A node: its engine and disk stay while agents come and go."""
+    """A node: its engine and disk stay while agents come and go.
+
+    Attributes:
+        broken: It cannot be started for now.
+    """
 
     node_id: str
     engine: Engine
     disk: Disk
     process: Process
     warden: WardenProcess
+    broken: bool = False
 
 
 class Cluster:
@@ -131,11 +142,13 @@ class Cluster:
             name=name,
             url=f"http://{name}.test",
             cluster=ClusterConfig(cluster=CLUSTER),
+            status_s=STATUS_S,
+            store_look_s=STORE_LOOK_S,
             segment_events_max=SEGMENT_EVENTS_MAX,
             snapshot_every=SNAPSHOT_EVERY,
             space=SPACE,
         )
-        master = Master(
+        master = self._parts.master(
             config,
             etcd=etcd,
             log=self._log(process, etcd),
@@ -162,18 +175,19 @@ class Cluster:
             ),
             mounts={"shared": MountSource(path=SHARED)},
             state_dir=f"/var/lib/dorm/{node_id}",
+            store_look_s=STORE_LOOK_S,
         )
-        agent = Agent(
+        agent = self._parts.agent(
             config,
             etcd=etcd,
             log=self._log(process, etcd),
             docker=self._parts.docker(machine.engine, process),
-            files=SimFiles(machine.disk, process),
+            files=self._parts.files(machine.disk, process),
             checkpoints=self._parts.checkpoints(machine.disk, process),
             clock=clock,
             randomness=randomness,
             masters=SimMasters(process, self.masters),
-            warden=SimWarden(machine.warden, machine.engine, process),
+            warden=self._parts.warden(machine.warden, machine.engine, process),
         )
         process.spawn(agent.run())
         self.checker.tell(f"agent {node_id} started")
@@ -205,12 +219,12 @@ class Cluster:
         process.spawn(program(user))
 
     def restart_dead(self) -> None:
-        """Start every master and agent that does not run."""
+        """Start every master and agent that does not run, where one can be started."""
         for name, (process, _) in list(self.masters.items()):
             if not process.alive:
                 self.start_master(name)
         for node_id, machine in self.machines.items():
-            if not machine.process.alive:
+            if not machine.process.alive and not machine.broken:
                 self.start_agent(node_id)
 
     @property
@@ -247,6 +261,9 @@ class Cluster:
             for name, (process, master) in self.masters.items():
                 if process.alive:
                     self.checker.believed(name, master.state())
+            for node_id, machine in self.machines.items():
+                if machine.warden.works:
+                    self.checker.wardens_seen(node_id, machine.warden.frozen_from)
 
     def _machine(self, node_id: str, disk: Disk) -> Machine:
         engine = Engine(

@@ -123,6 +123,8 @@ class Engine:
 
     Attributes:
         available: Whether it answers. Containers run on when it does not.
+        boots: How often the machine was started anew.
+        moved: Called when a group is new, or a container starts in one.
     """
 
     def __init__(
@@ -131,6 +133,8 @@ class Engine:
         """Start an engine without containers."""
         self.node_id, self.random, self._disk = node_id, random, disk
         self.available = True
+        self.moved: Callable[[], None] = lambda: None
+        self.boots = 0
         self.containers: dict[str, Container] = {}
         self._trainings, self._witness = trainings, witness
         self._changed = asyncio.Event()
@@ -154,6 +158,7 @@ class Engine:
             )
             if launch.cgroup_parent:
                 self._groups.setdefault(self.containers[launch.name].group, False)
+                self.moved()
 
     def start(self, name: str) -> None:
         """See `Docker`."""
@@ -163,11 +168,14 @@ class Engine:
         if container.state == "created":
             container.state = "running"
             container.training = self._rank(container)
+            if container.launch.cgroup_parent:  # After a reboot its group is made anew.
+                self._groups.setdefault(container.group, False)
             container.frozen = self._groups.get(container.group, False)
             self._witness.container_started(container)
             self._trainings.started(container.training)
             if container.frozen:
                 self._trainings.frozen(container.training)
+            self.moved()
             self.ring()
 
     def signal(self, name: str, signal: str) -> None:
@@ -188,7 +196,8 @@ class Engine:
         self.containers.pop(name, None)
 
     def reboot(self) -> None:
-        """End every container, as the end of the machine does."""
+        """End every container, as the end of the machine does, and what was on its way."""
+        self.boots += 1
         for container in self.running():
             self._end(container, KILLED)
         self._groups.clear()
@@ -331,7 +340,11 @@ class SimDocker:
         loop, random = asyncio.get_running_loop(), self._engine.random
         done: asyncio.Future[None] = loop.create_future()
 
+        boots = self._engine.boots
+
         def act() -> None:
+            if self._engine.boots != boots:
+                return  # Nothing of a request outlives the machine.
             if not self._engine.available:
                 loop.call_later(random.uniform(0.1, 1.0), act)
                 return

@@ -30,7 +30,7 @@ __all__ = ["NetworkFaults", "SimEtcdClient"]
 RANGE_TRY_S: Final = 3.0  # these are the real client's (`dorm.etcd.channels`, `dorm.etcd.client`)
 TOTAL_S: Final = 10.0
 BACKOFF_S_MIN: Final = 0.02
-BACKOFF_S_MAX: Final = 0.3
+BACKOFF_S_MAX: Final = 0.5
 
 T = TypeVar("T")
 

@@ -73,6 +73,7 @@ class EtcdStore:
         self.refused: Counter[str] = Counter()
         self._items: dict[str, KeyValue] = {}
         self._keys: list[str] = []
+        self._bytes = 0
         self._leases: dict[int, _LeaseHeld] = {}
         self._lease_ids = itertools.count(7_001)
         self._history: deque[Change] = deque()
@@ -155,6 +156,7 @@ class EtcdStore:
             lease=put.lease,
         )
         self._items[put.key] = item
+        self._bytes += _size(item) - _size(old)
         if put.lease:
             self._leases[put.lease].keys[put.key] = None
         return WatchEvent(kind="put", item=item)
@@ -163,6 +165,7 @@ class EtcdStore:
         old = self._items.pop(key, None)
         if old is None:
             return ()
+        self._bytes -= _size(old)
         del self._keys[bisect_left(self._keys, key)]
         if old.lease in self._leases:
             self._leases[old.lease].keys.pop(key, None)
@@ -314,9 +317,13 @@ class EtcdStore:
             member_id=member.member_id,
             leader_id=member.leader_id,
             revision=self.revision if member.revision is None else member.revision,
-            db_bytes=sum(len(item.key) + len(item.value) for item in self._items.values()),
+            db_bytes=self._bytes,
             no_space=self.full,
         )
+
+
+def _size(item: KeyValue | None) -> int:
+    return len(item.key) + len(item.value) if item else 0
 
 
 def _without_value(item: KeyValue) -> KeyValue:

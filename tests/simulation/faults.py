@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
-from tests.simulation.cluster import Cluster
+from tests.simulation.cluster import Cluster, Machine
 from tests.simulation.crash_points import SIMULATED
 from tests.simulation.etcd import NetworkFaults
 from tests.simulation.etcd_members import IDS
@@ -20,6 +20,7 @@ STORM: Final = NetworkFaults(
     lost_request=0.05, lost_reply=0.05, late_commit=0.6, slow=0.1, broken_watch=0.1
 )
 
+LOST_S: Final = (40.0, 150.0)  # far beyond what it takes to fence a node off
 ALONE: Final = 0.5  # of processes that are cut off from etcd: from each other as well
 
 
@@ -54,6 +55,9 @@ class Chaos:
             "reboot": self._reboot,
             "checkpoint damaged": self._checkpoint_damaged,
             "zombie write": self._zombie_write,
+            "machine lost": self._machine_lost,
+            "warden crash": self._warden_crash,
+            "warden pause": self._warden_pause,
         }
 
     async def run(self, seconds: float) -> None:
@@ -86,7 +90,7 @@ class Chaos:
         cluster.store.full = False
         for machine in cluster.machines.values():
             machine.engine.available = True
-            machine.disk.full = False
+            machine.disk.full = machine.broken = False
         cluster.trainings.crashing = False
         cluster.crash_points.disarm()
         cluster.restart_dead()
@@ -117,17 +121,39 @@ class Chaos:
         self._cut(process)
 
     def _agent_crash(self) -> None:
-        self._cluster.machines[self._node()].process.kill()
-        self._later(self._cluster.restart_dead)
+        machine = self._machine()
+        if machine.warden.works:
+            machine.process.kill()
+            self._later(self._cluster.restart_dead)
 
     def _agent_pause(self) -> None:
-        process = self._cluster.machines[self._node()].process
-        process.pause()
-        self._later(process.resume)
+        machine = self._machine()
+        if machine.warden.works:
+            machine.process.pause()
+            self._later(machine.process.resume)
 
     def _agent_cut(self) -> None:
-        process = self._cluster.machines[self._node()].process
-        self._cut(process)
+        self._cut(self._machine().process)
+
+    # The protocol rests on wardens: one that dies or hangs is replaced by its agent, within some
+    # seconds. A node whose agent and warden both hang is not fenced by anything, so neither is
+    # taken away while the other one is.
+
+    def _warden_crash(self) -> None:
+        machine = self._machine()
+        if self._replaces_wardens(machine):
+            machine.warden.kill()
+
+    def _warden_pause(self) -> None:
+        machine = self._machine()
+        if self._replaces_wardens(machine):
+            machine.warden.pause()
+
+    @staticmethod
+    def _replaces_wardens(machine: Machine) -> bool:
+        process = machine.process
+        works = process.alive and not process.paused and not machine.disk.full
+        return works and not process.cut_from
 
     def _etcd_outage(self) -> None:
         store = self._cluster.store
@@ -163,18 +189,31 @@ class Chaos:
         self._cluster.store.compact(self._cluster.store.revision)
 
     def _docker_hiccup(self) -> None:
-        engine = self._cluster.machines[self._node()].engine
+        engine = self._machine().engine
         engine.available = False
         self._later(lambda: setattr(engine, "available", True))
 
     def _disk_full(self) -> None:
-        disk = self._cluster.machines[self._node()].disk
-        disk.full = True
-        self._later(lambda: setattr(disk, "full", False))
+        machine = self._machine()
+        if machine.warden.works:  # A starting agent reads its memory before all else.
+            machine.disk.full = True
+            self._later(lambda: setattr(machine.disk, "full", False))
 
     def _reboot(self) -> None:
-        self._cluster.reboot(self._node())
+        self._cluster.reboot(self._machine().node_id)
         self._later(self._cluster.restart_dead)
+
+    def _machine_lost(self) -> None:
+        machine = self._machine()
+        machine.broken = True
+        self._cluster.reboot(machine.node_id)
+
+        def repaired() -> None:
+            machine.broken = False
+            self._cluster.restart_dead()
+
+        seconds = self._random.uniform(*LOST_S)
+        asyncio.get_running_loop().call_later(seconds, repaired)
 
     def _cut(self, process: Process) -> None:
         """Cut a process off from one, two or all members."""
@@ -204,5 +243,6 @@ class Chaos:
             generation = self._random.randint(1, app.last_generation - 1)
             self._cluster.storage.write_late(app.app_id, generation)
 
-    def _node(self) -> str:
-        return self._random.choice(sorted(self._cluster.machines))
+    def _machine(self) -> Machine:
+        node_id = self._random.choice(sorted(self._cluster.machines))
+        return self._cluster.machines[node_id]

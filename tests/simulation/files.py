@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import PurePosixPath
 from typing import Final
 
 from events.errors import Unavailable
@@ -92,14 +91,9 @@ class SimFiles:
     async def names(self, path: str) -> tuple[str, ...]:
         """See `Files`."""
         await self._process.gate()
-        root = PurePosixPath(path)
-        below = (PurePosixPath(name) for name in self._disk.tree(path))
-        found = {
-            name.relative_to(root).parts[0]
-            for name in below
-            if name != root and name.is_relative_to(root)
-        }
-        return tuple(sorted(found))
+        root = f"{path.rstrip('/')}/"
+        below = (name for name in self._disk.tree(path) if name.startswith(root))
+        return tuple(sorted({name[len(root) :].split("/", 1)[0] for name in below}))
 
     async def free_bytes(self, path: str) -> int:
         """See `Files`."""

@@ -148,12 +148,11 @@ class VirtualLoop(base_events.BaseEventLoop):
         """Take turns until the loop is told to stop; time moves when nothing is ready."""
         queue, timers = self._queue, self._timers
         while not self._stopping:
-            if queue:
-                self._turns_at_once += 1
-                if self._turns_at_once > TURNS_AT_ONCE_MAX:
-                    self._turns_at_once = 0
-                    raise Livelock
-            else:
+            self._turns_at_once += 1
+            if self._turns_at_once > TURNS_AT_ONCE_MAX:
+                self._turns_at_once = 0
+                raise Livelock
+            if not queue:
                 self._move_clock()
             while timers and timers[0][0] <= self._now:
                 queue.append(heappop(timers)[2])

@@ -1,11 +1,13 @@
 """What directed scenarios are written with."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from events.apps import Scale
+from events.catalog import Event
 from events.control import LeaderElected
-from tests.simulation.cluster import Cluster
+from tests.simulation.cluster import Cluster, Machine
 from tests.simulation.docker import Container
 from tests.simulation.simulation import Result
 from tests.simulation.training import Program
@@ -74,3 +76,32 @@ def leaders(cluster: Cluster) -> list[str]:
         if isinstance(one.event, LeaderElected)
     }
     return list(terms.values())
+
+
+def told(cluster: Cluster, kind: type[Event]) -> int:
+    """Return how many events of a kind the log has."""
+    return sum(isinstance(one.event, kind) for one in cluster.checker.recorded)
+
+
+def on(cluster: Cluster, node_id: str) -> Sequence[Container]:
+    """Return what runs on a node."""
+    return [one for one in cluster.checker.running if one.node_id == node_id]
+
+
+async def a_busy_node(cluster: Cluster, **errand: Any) -> Machine:  # noqa: ANN401 - of an errand
+    """Run one training on all nodes, and return one of them."""
+    cluster.start_user("ann", (an_errand(steps=1_500, most=12, **errand),))
+    await all_running(cluster)
+    return cluster.machines["n1"]
+
+
+async def replaced(cluster: Cluster) -> float:
+    """Wait for the next generation; return after how many seconds it runs."""
+    began_at = asyncio.get_running_loop().time()
+
+    def runs() -> bool:
+        moving = [one for one in cluster.checker.running if not one.frozen]
+        return any(one.generation > 1 for one in moving)
+
+    await until(cluster, runs)
+    return asyncio.get_running_loop().time() - began_at

@@ -19,9 +19,9 @@ from tests.simulation.loop import Deadlock, Livelock, virtual_loop
 from tests.simulation.users import random_errands
 
 CHAOS_S: Final = 180.0
-POLICIES: Final = {"drf": 12, "goodput": 1, "utilization": 1}  # by weight; the last two are dear
+POLICIES: Final = {"drf": 18, "goodput": 1, "utilization": 1}  # by weight; the last two are dear
 LATE_S: Final = LATE_S_MAX + 5.0  # until the last late request has landed, and its leases are over
-REST_S: Final = 35.0
+REST_S: Final = 30.0
 CONVERGENCE_S: Final = 600.0
 LOOK_S: Final = 2.0
 

@@ -2,54 +2,32 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import attrs
 
 from dorm.ports.etcd import Compare, Operation, Put, TxnResult
 from dorm.tenure import TenureRecord
-from events.catalog import Event
 from events.codec import from_json, to_json
 from events.errors import NoSpace
 from events.nodes import NodeExpelled, NodeFenced, NodeLost
-from tests.simulation.cluster import Cluster, Machine, Parts
-from tests.simulation.docker import Container
+from tests.simulation.cluster import Cluster, Parts
 from tests.simulation.etcd import SimEtcdClient
 from tests.simulation.etcd_members import IDS
-from tests.simulation.script import all_running, an_errand, sound, until
+from tests.simulation.script import (
+    a_busy_node,
+    all_running,
+    an_errand,
+    on,
+    replaced,
+    sound,
+    told,
+    until,
+)
 from tests.simulation.simulation import run_script
 
 REPLACED_S_MAX = 16.0
 FROZEN_S_MAX = 5.0  # the fence, and what the warden needs
-
-
-def told(cluster: Cluster, kind: type[Event]) -> int:
-    """Return how many events of a kind the log has."""
-    return sum(isinstance(one.event, kind) for one in cluster.checker.recorded)
-
-
-def on(cluster: Cluster, node_id: str) -> Sequence[Container]:
-    """Return what runs on a node."""
-    return [one for one in cluster.checker.running if one.node_id == node_id]
-
-
-async def a_busy_node(cluster: Cluster, **errand: Any) -> Machine:  # noqa: ANN401 - of an errand
-    """Run one training on all nodes, and return one of them."""
-    cluster.start_user("ann", (an_errand(steps=1_500, most=12, **errand),))
-    await all_running(cluster)
-    return cluster.machines["n1"]
-
-
-async def replaced(cluster: Cluster) -> float:
-    """Wait for the next generation; return after how many seconds it runs."""
-    began_at = asyncio.get_running_loop().time()
-
-    def runs() -> bool:
-        moving = [one for one in cluster.checker.running if not one.frozen]
-        return any(one.generation > 1 for one in moving)
-
-    await until(cluster, runs)
-    return asyncio.get_running_loop().time() - began_at
 
 
 def test_a_node_that_is_cut_off_freezes_and_is_replaced_and_clears_up_when_it_is_back() -> None:
@@ -255,7 +233,7 @@ def test_a_dead_warden_is_replaced_and_nothing_is_extended_meanwhile() -> None:
         before = cluster.checker.running
         machine.warden.kill()
         await until(cluster, lambda: machine.warden.alive)
-        machine.warden.paused = True
+        machine.warden.pause()
         await until(cluster, lambda: not machine.warden.paused)
         await asyncio.sleep(20)
         assert before == cluster.checker.running
@@ -338,3 +316,21 @@ def test_a_store_that_is_full_and_then_without_quorum_freezes_nobody() -> None:
         _FullForOne.victims.clear()
 
     sound(run_script(1, script, parts=Parts(etcd=_FullForOne)))
+
+
+def test_an_agent_that_cannot_register_still_has_its_warden_replaced() -> None:
+    """Else containers whose right has lapsed would run on for as long as etcd is away."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        machine.process.kill()
+        machine.warden.kill()
+        cluster.start_agent("n1")
+        machine.process.cut_off()
+        await until(cluster, lambda: machine.warden.alive)
+        await asyncio.sleep(FROZEN_S_MAX)
+        assert all(one.frozen for one in on(cluster, "n1"))
+        await replaced(cluster)
+        machine.process.join()
+
+    sound(run_script(1, script))

@@ -3,6 +3,7 @@
 import asyncio
 from random import Random
 
+import attrs
 import pytest
 
 from dorm import labels
@@ -85,6 +86,13 @@ def test_waiting_takes_no_time_and_programs_that_hang_or_spin_are_found_out() ->
 
         with pytest.raises(Livelock):
             loop.run_until_complete(spin())
+
+        def again() -> None:  # It waits, for no time at all.
+            loop.call_later(0, again)
+
+        again()
+        with pytest.raises(Livelock):
+            loop.run_until_complete(hang())
 
 
 async def test_a_paused_process_stands_still_until_it_is_resumed() -> None:
@@ -255,3 +263,14 @@ async def test_a_kill_in_the_middle_of_an_append_leaves_half_of_it() -> None:
         process.kill()
         seen.add(disk.tree("/journal").get(f"/journal/{seed}", b""))
     assert any(0 < len(data) < 10 for data in seen)
+
+
+async def test_a_container_that_starts_after_a_reboot_is_in_a_group_that_can_be_frozen() -> None:
+    """Seed 126: groups went with the reboot, and nothing froze what started then."""
+    node = Node()
+    node.engine.create(attrs.evolve(a_launch("a-g1-w0"), cgroup_parent="dorm/t1/stop"))
+    node.engine.reboot()
+
+    node.engine.start("a-g1-w0")
+
+    assert [(one.tenure, one.populated) for one in node.engine.groups()] == [("t1", True)]

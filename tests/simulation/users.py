@@ -78,6 +78,7 @@ def random_errands(random: Random, count: int) -> tuple[Errand, ...]:
     def maybe(probability: float, low: float, high: float) -> float | None:
         return random.uniform(low, high) if random.random() < probability else None
 
+    keeping = random.choice((0.0, 0.0, 0.0, 0.5))
     errands = []
     for index in range(count):
         least = random.randint(1, 3)
@@ -96,6 +97,7 @@ def random_errands(random: Random, count: int) -> tuple[Errand, ...]:
                 cpus=random.choice((1, 1, 2)),
                 gpus=random.choice((0, 0, 1)),
                 image=MISSING_IMAGE if random.random() < 0.06 else "trainer",
+                on_disconnect="keep" if random.random() < keeping else "stop",
                 cancel_after_s=maybe(0.15, 0, 60),
                 change_after_s=maybe(0.2, 5, 60),
             )

@@ -9,7 +9,7 @@ from reconcilers.warden import Freeze, Kill, Permit, Thaw
 from tests.simulation.docker import Engine
 from tests.simulation.process import MachineClock, Process
 
-LOOK_S: Final = 0.25
+LOOK_S: Final = 0.25  # a look that finds nothing to do is left out; the others are as late as ever
 START_S: Final = 0.3
 FREEZE_S_MAX: Final = 0.4  # from the decision to the last process that stands still
 
@@ -28,35 +28,95 @@ class WardenProcess:
         self.alive = self.paused = False
         self.clock = MachineClock()
         self._engine = engine
-        self._task: asyncio.Task[None] | None = None
+        self._began_at = 0.0
+        self._allowed: dict[str, float] = {}
+        self._next: asyncio.TimerHandle | None = None
+        engine.moved = self._look_soon
 
     def start(self, clock: MachineClock) -> None:
         """Start it, in place of one that hangs."""
         self.clock = clock
         self.kill()
         self.alive = True
-        self._task = asyncio.create_task(self._run(), name=f"warden of {self._engine.node_id}")
+        self._began_at = asyncio.get_running_loop().time()
+        self._look_soon()
 
     def kill(self) -> None:
         """End it as SIGKILL does; what is frozen stays frozen."""
         self.alive = self.paused = False
-        if self._task is not None:
-            self._task.cancel()
+        self._forget_next()
+
+    def pause(self) -> None:
+        """Stop it as SIGSTOP does."""
+        self.paused = True
+
+    def resume(self) -> None:
+        """Let it go on; it looks at once at what it has missed."""
+        self.paused = False
+        self._look_soon()
 
     def reboot(self) -> None:
         """End it with its machine, and what it was told with it."""
         self.kill()
         self.permit = None
 
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_S / self.clock.rate)
-            if not self.paused:
-                self._look()
+    @property
+    def works(self) -> bool:
+        """Return whether it does what it is there for."""
+        return self.alive and not self.paused
+
+    def frozen_from(self, tenure: str) -> float:
+        """Return from when on it has had to freeze a tenure's containers, in the loop's seconds.
+
+        A new warden has to from its own start on.
+        """
+        return max(self._allowed.get(tenure, 0.0), self._began_at)
+
+    def tell(self, permit: Permit) -> None:
+        """Replace the permit. A later deadline gives nothing to do while the old one holds."""
+        before, self.permit = self.permit, permit
+        now = asyncio.get_running_loop().time()
+        self._allowed = {
+            tenure: min(until, now) for tenure, until in self._allowed.items()
+        }  # of other tenures: over
+        self._allowed[permit.tenure] = (permit.deadline_s - self.clock.boot_s) / self.clock.rate
+        longer = (
+            before is not None
+            and before.tenure == permit.tenure
+            and _now_s(self.clock) <= before.deadline_s <= permit.deadline_s
+        )
+        if not longer:
+            self._look_soon()
+
+    def _look_soon(self) -> None:
+        """Look at the next of the moments that a real one would look at."""
+        self._look_at(asyncio.get_running_loop().time())
+
+    def _look_at(self, moment: float) -> None:
+        """Look at the first multiple of `LOOK_S` behind a moment."""
+        if not self.alive:
+            return
+        self._forget_next()
+        every_s = LOOK_S / self.clock.rate
+        looks = round((moment - self._began_at) / every_s + 0.501)  # never the moment itself
+        at = self._began_at + looks * every_s
+        self._next = asyncio.get_running_loop().call_at(at, self._look)
+
+    def _forget_next(self) -> None:
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
 
     def _look(self) -> None:
+        self._next = None
+        if self.paused:
+            return  # `resume` looks.
+        now_s, permit = _now_s(self.clock), self.permit
+        if permit is not None and now_s <= permit.deadline_s:
+            left_s = (permit.deadline_s - now_s) / self.clock.rate
+            self._look_at(asyncio.get_running_loop().time() + left_s)
         groups = self._engine.groups()
-        for action in warden.plan(self.permit, groups, _now_s(self.clock)):
+        for action in warden.plan(permit, groups, now_s):
             key = action.tenure, action.on_disconnect
             match action:
                 case Freeze():
@@ -78,7 +138,7 @@ class SimWarden:
     async def ensure(self) -> bool:
         """See `Warden`. A dead or hung one is replaced, which takes a moment."""
         await self._process.gate()
-        if self._warden.alive and not self._warden.paused:
+        if self._warden.works:
             return True
         await asyncio.sleep(START_S)
         await self._process.gate()
@@ -88,7 +148,7 @@ class SimWarden:
     async def permit(self, tenure: str, deadline_s: float) -> None:
         """See `Warden`."""
         await self._process.gate()
-        self._warden.permit = Permit(tenure=tenure, deadline_s=deadline_s)
+        self._warden.tell(Permit(tenure=tenure, deadline_s=deadline_s))
         await self._process.gate()
 
     async def permitted(self) -> Permit | None:
