@@ -22,7 +22,7 @@ The first and the seventh are missed once what else holds is switched off too ("
 
 import pytest
 
-from tests.simulation import mutants, traps
+from tests.simulation import insiders, mutants, traps
 from tests.simulation.cluster import SOUND, Parts
 from tests.simulation.simulation import Script, run_script, run_seed
 
@@ -57,7 +57,7 @@ def test_a_protection_that_is_switched_off_is_missed(parts: Parts, sentence: str
     ("parts", "trap", "sentence"),
     [
         pytest.param(
-            Parts(warden=mutants.NoWarden), traps.cut_off, "called fenced", id="no warden"
+            Parts(warden=insiders.NoWarden), traps.cut_off, "called fenced", id="no warden"
         ),
         pytest.param(
             Parts(etcd=mutants.MuteEtcd), traps.cut_off, "called fenced", id="always extended"
@@ -67,19 +67,22 @@ def test_a_protection_that_is_switched_off_is_missed(parts: Parts, sentence: str
         ),
         pytest.param(Parts(etcd=mutants.NoGuardInBeats), traps.stopped, "thawed", id="free beats"),
         pytest.param(
-            Parts(master=mutants.FaithlessMaster),
+            Parts(master=insiders.FaithlessMaster),
             traps.only_masters_reach_it,
             "called fenced",
             id="faithless",
         ),
         pytest.param(
-            Parts(master=mutants.RashMaster),
+            Parts(master=insiders.RashMaster),
             traps.a_stranger_leads,
             "called fenced",
             id="stranger",
         ),
         pytest.param(
-            Parts(agent=mutants.RevivingAgent), traps.back_in_an_outage, "thawed", id="revived"
+            Parts(agent=insiders.RevivingAgent),
+            traps.back_in_an_outage,
+            "thawed",
+            id="revived",
         ),
         pytest.param(
             Parts(etcd=mutants.LateEndsOfPresent),
@@ -109,13 +112,17 @@ def test_a_protection_that_is_switched_off_springs_its_trap(
         pytest.param(Parts(etcd=mutants.NoTenureInBeats), traps.stopped, id="tenure in beats"),
         pytest.param(Parts(etcd=mutants.NoNodeInBeats), traps.stopped, id="node in beats"),
         pytest.param(Parts(etcd=mutants.NothingInBeats), traps.stopped, id="keys in beats"),
-        pytest.param(Parts(warden=mutants.LatePermit), traps.stopped, id="late deadlines"),
+        pytest.param(Parts(warden=insiders.LatePermit), traps.stopped, id="late deadlines"),
         pytest.param(
-            Parts(master=mutants.NoGapMaster), traps.an_outage_after_the_end, id="no gap rule"
+            Parts(master=insiders.NoGapMaster),
+            traps.an_outage_after_the_end,
+            id="no gap rule",
         ),
-        pytest.param(Parts(agent=mutants.LawlessAgent), traps.cut_off, id="acts without right"),
+        pytest.param(Parts(agent=insiders.LawlessAgent), traps.cut_off, id="acts without right"),
         pytest.param(
-            Parts(warden=mutants.NeverWaitsToBeEmpty), traps.cut_off, id="registers too early"
+            Parts(warden=insiders.NeverWaitsToBeEmpty),
+            traps.cut_off,
+            id="registers too early",
         ),
         pytest.param(Parts(etcd=mutants.AnyTenuresDocument), traps.cut_off, id="any document"),
     ],
