@@ -1,6 +1,7 @@
 """Everything Dorm knows at one position of the log, as one immutable value."""
 
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 import attrs
 
@@ -32,9 +33,12 @@ __all__ = [
     "Node",
     "Outcome",
     "Progress",
+    "Standing",
     "Stop",
     "live_members",
 ]
+
+Standing = Literal["ready", "lost", "expelled", "fenced"]
 
 
 @attrs.frozen(kw_only=True)
@@ -55,7 +59,7 @@ class Node:
     reported_revision: int = 0
 
     @property
-    def standing(self) -> str:
+    def standing(self) -> Standing:
         """Return the one word that `dorm nodes` shows."""
         if self.fenced:
             return "fenced"

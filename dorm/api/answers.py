@@ -11,7 +11,7 @@ from dorm.status import Progress
 from dorm.store import Alarm
 from events.nodes import Device
 from events.policy import LayoutRules
-from events.state import Backoff, Checkpoint, Exit, LastDecision, Outcome, Stop
+from events.state import Backoff, Checkpoint, Exit, LastDecision, Outcome, Standing, Stop
 from reconcilers.reasons import ReasonCode
 
 
@@ -157,7 +157,7 @@ class NodeRow(TypedDict):
     """What a list of nodes shows of one."""
 
     id: str
-    state: Literal["ready", "lost"]
+    state: Standing
     address: str
     network: str
     capacity: Amounts

@@ -158,7 +158,7 @@ class Service:
 
         Raises:
             NotFound: There is no such node.
-            Conflict: It is not lost.
+            Conflict: It is not lost, or on its way to be fenced off.
         """
         node = find_node(self.view.state(), node_id)
         if not node.lost:
@@ -167,6 +167,14 @@ class Service:
                 field="node",
                 value=node_id,
                 hint="stop its agent and its containers first, and wait until dorm nodes says lost",
+            )
+        if node.report.tenure and not node.fenced:
+            raise Conflict(
+                "is lost, and not fenced off yet",
+                field="node",
+                value=node_id,
+                hint="masters fence it off within seconds, unless they reach it and etcd does not; "
+                "wait until dorm nodes says fenced",
             )
         await self._append([NodeForgotten(node_id=node_id)], user, "forget")
 

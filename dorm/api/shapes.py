@@ -126,7 +126,7 @@ def node_row(node: Node, state: ClusterState, statuses: Statuses) -> NodeRow:
     status = statuses.get(node.node_id)
     return {
         "id": node.node_id,
-        "state": "lost" if node.lost else "ready",
+        "state": node.standing,
         "address": node.report.address,
         "network": node.report.network,
         "capacity": resources(capacity),

@@ -49,8 +49,9 @@ def _share(node: dict[str, dict[str, int]], name: str, unit: int) -> str:
 def forget(session: Session, node: str) -> None:
     """Vouch that a lost machine is off for good, so that its containers count as gone.
 
-    Only for a machine that `dorm nodes` calls lost and that you know to be off: containers that
-    still ran there would run twice.
+    Only for a machine that `dorm nodes` calls fenced; or lost, where it cannot be fenced (see
+    dorm agent --fencing) and you know that it is off: containers that still ran there would run
+    twice. What ran on a fenced node goes on elsewhere by itself; this only drops its name.
 
     \b
     Example:

@@ -27,6 +27,8 @@ PHASE_STYLES: Final = {
     "failing": "red",
     "failed": "red",
     "lost": "red",
+    "expelled": "red",
+    "fenced": "red",
 }
 
 

@@ -23,6 +23,8 @@ from tests.builders import (
     app_completed,
     container_exited,
     container_started,
+    node_expelled,
+    node_fenced,
     node_lost,
 )
 from tests.spec.texts import a_text
@@ -298,6 +300,20 @@ def test_only_a_lost_node_can_be_forgotten(http: httpx.Client, world: World) -> 
 
     assert answer.json() == {"id": "n1", "forgotten": True}
     assert world.events[-1] == NodeForgotten(node_id="n1")
+
+
+def test_a_node_that_is_being_fenced_off_is_not_forgotten_meanwhile(
+    http: httpx.Client, world: World
+) -> None:
+    """Its tenure would stay open for ever, and no other agent could take the name."""
+    world.happen(a_node("n1", tenure="n1-t1"))
+    for event, state in ((node_lost(), "lost"), (node_expelled(), "expelled")):
+        world.happen(event)
+        error_of(http.post("/v1/nodes/n1/forget"), 409)
+        assert [node["state"] for node in http.get("/v1/nodes").json()["nodes"]] == [state]
+    world.happen(node_fenced())
+
+    assert http.post("/v1/nodes/n1/forget").status_code == 200
 
 
 def test_a_whole_number_may_be_written_with_a_point(http: httpx.Client, world: World) -> None:
