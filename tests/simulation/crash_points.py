@@ -38,12 +38,14 @@ class CrashPoints:
     Attributes:
         passes: How often masters and agents passed each point.
         crashed: The points at which one of them was killed, in order.
+        spares: Tells which processes pass unharmed now.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         """Arm nothing; `tell` writes the story."""
         self.passes: Counter[str] = Counter()
         self.crashed: list[str] = []
+        self.spares: Callable[[Process], bool] = lambda _: False
         self._tell = tell
         self._armed: list[_Armed] = []
 
@@ -67,6 +69,8 @@ class CrashPoints:
         if not process.name.startswith(("m", "n")):
             return
         self.passes[name] += 1
+        if self.spares(process):
+            return
         for armed in list(self._armed):
             if armed.name == name and process.name.startswith(armed.process):
                 armed.left -= 1

@@ -35,6 +35,7 @@ class Chaos:
         """Take the cluster to break."""
         self._cluster, self._random = cluster, random
         self.counts: Counter[str] = Counter()
+        cluster.crash_points.spares = self._is_spared
         self._kinds: dict[str, Callable[[], None]] = {
             "crash at a point": self._crash_at_a_point,
             "master crash": self._master_crash,
@@ -138,6 +139,13 @@ class Chaos:
     # The protocol rests on wardens: one that dies or hangs is replaced by its agent, within some
     # seconds. A node whose agent and warden both hang is not fenced by anything, so neither is
     # taken away while the other one is.
+
+    def _is_spared(self, process: Process) -> bool:
+        """Return whether a process must not crash by itself now: its node has no warden."""
+        return any(
+            machine.process is process and not machine.warden.works
+            for machine in self._cluster.machines.values()
+        )
 
     def _warden_crash(self) -> None:
         machine = self._machine()
