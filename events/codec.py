@@ -30,7 +30,7 @@ def from_json(raw: bytes, as_type: type[T]) -> T:
     """
     try:
         return msgspec.json.decode(raw, type=as_type)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:  # Whoever wrote it may mean harm.
         msg = f"cannot decode {as_type.__name__} from {raw[:80]!r}: {error}"
         raise Corrupt(msg) from error
 
@@ -86,7 +86,7 @@ def decode(raw: bytes, *, revision: int, segment: int) -> Recorded:
         raise Corrupt(msg)
     try:
         event = msgspec.json.decode(data, type=CATALOG[kind])
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         msg = f"event {envelope.id} at revision {revision} is no {kind}: {error}"
         raise Corrupt(msg) from error
     return Recorded(

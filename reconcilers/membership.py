@@ -102,8 +102,7 @@ def _next(node: Node, observed: Observed) -> Action | None:
     node_id, tenure = node.node_id, node.report.tenure
     absent_ms, seen = observed.absent_ms.get(node_id), _seen(node, observed)
     if node.expelled:
-        is_over = seen is not None and seen.is_over and not node.fenced
-        return NodeFenced(node_id=node_id, tenure=tenure) if is_over else None
+        return NodeFenced(node_id=node_id, tenure=tenure) if _is_over(node, observed) else None
     if seen is not None and seen.ended_ms is not None:
         return NodeExpelled(node_id=node_id, tenure=tenure)
     if node.lost and absent_ms is None:
@@ -111,6 +110,17 @@ def _next(node: Node, observed: Observed) -> Action | None:
     if not node.lost and absent_ms is not None and absent_ms >= observed.grace_ms:
         return NodeLost(node_id=node_id)
     return None
+
+
+def _is_over(node: Node, observed: Observed) -> bool:
+    """Return whether nothing of an expelled node's tenure can run, and nobody has said so yet.
+
+    Another tenure stands only after this one was cleared away by its own agent, or closed.
+    """
+    seen = observed.tenures.get(node.node_id)
+    return (
+        not node.fenced and seen is not None and (seen.tenure != node.report.tenure or seen.is_over)
+    )
 
 
 def _seen(node: Node, observed: Observed) -> TenureSeen | None:

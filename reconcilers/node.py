@@ -134,11 +134,12 @@ def plan(document: NodeDocument | None, observed: Observed) -> tuple[Action, ...
     if document is None:
         return ()
     seen = {one.key: one for one in observed.containers if one.tenure == observed.tenure}
+    strays = {one.key for one in observed.containers if one.tenure != observed.tenure}
     actions = (
         *(
             _wanted(one, seen.get(one.key), document, observed)
             for one in document.containers
-            if not _taken(one.origin, seen.get(one.key))
+            if one.key not in strays and not _taken(one.origin, seen.get(one.key))
         ),
         *(_orphan(one, observed) for one in _orphans(document, observed)),
         *(_stray(one, observed) for one in observed.containers if one.tenure != observed.tenure),

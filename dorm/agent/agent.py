@@ -99,7 +99,7 @@ class Agent:
                 _log.error("agent.tenure_over", node_id=self.node_id, tenure=memory.now.tenure)
             await self._begin_tenure(memory)
 
-    async def _serve(self, memory: Memory) -> None:
+    async def _serve(self, memory: Memory) -> None:  # noqa: PLR0915 - it wires all loops
         """Serve the node under its present tenure.
 
         Raises:
@@ -151,7 +151,14 @@ class Agent:
             settled=outbox.settle,
             relist_s=config.relist_s,
         )
-        orders.ring = right.ring = containers.ring
+        outbox.may_describe = registration.held.is_set
+        orders.ring = containers.ring
+
+        def may_run_again() -> None:
+            outbox.ring()
+            containers.ring()
+
+        right.ring = may_run_again
         reporter.held = containers.held
         history.take = orders.take
 
@@ -168,6 +175,7 @@ class Agent:
             outbox=outbox,
             ring=containers.ring,
         )
+        await right.begin()
         async with asyncio.TaskGroup() as group:
             group.create_task(registration.run())
             group.create_task(orders.run())
@@ -268,6 +276,6 @@ class Agent:
             tenure=TenureRecord(tenure=memory.now.tenure, fence_s=self._config.fence_s)
             if memory.now.tenure
             else None,
-            cleared=memory.now.cleared,
+            memory=memory,
             ttl_s=self._config.lease_ttl_s,
         )

@@ -85,6 +85,8 @@ class Remembered:
         agent_id: Made once; by it a restarted agent recognises its own node key.
         tenure: The right to run containers that this agent holds, or held last; empty before the
             first, and for a node that cannot be fenced.
+        tenure_held: It may stand in etcd, or have stood there; one that is not there any more is
+            over.
         cleared: Tenures before it, the newest last, of which nothing is left here. More than one,
             since etcd may be restored from a backup that knows an older one.
         document_revision: No document older than this is believed, within its epoch.
@@ -99,6 +101,7 @@ class Remembered:
 
     agent_id: str
     tenure: str = ""
+    tenure_held: bool = False
     cleared: tuple[str, ...] = ()
     document_revision: int = 0
     document_epoch: int = 1
@@ -177,9 +180,16 @@ class Memory:
 
         def begun(now: Remembered) -> Remembered:
             cleared = (*now.cleared, now.tenure)[-CLEARED_KEPT:]
-            return attrs.evolve(now, tenure=tenure, cleared=cleared, containers={})
+            return attrs.evolve(
+                now, tenure=tenure, tenure_held=False, cleared=cleared, containers={}
+            )
 
         await self._write(begun)
+
+    async def hold_tenure(self) -> None:
+        """Note that the tenure is about to be written, before it is."""
+        if not self.now.tenure_held:
+            await self._write(lambda now: attrs.evolve(now, tenure_held=True))
 
     def believe(self, document_revision: int) -> None:
         """Note that a document is believed: durably with the next write."""

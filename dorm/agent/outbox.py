@@ -4,7 +4,7 @@ While etcd is away they wait there; a crash sends some of them twice, which the 
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -32,11 +32,17 @@ Report = (
 
 
 class Outbox:
-    """Sends what is to be reported, in order, until it is in the log."""
+    """Sends what is to be reported, in order, until it is in the log.
+
+    Attributes:
+        may_describe: Tells whether the node is this agent's: a description from one that lost the
+            name would undo what its successor said.
+    """
 
     def __init__(self, world: World, memory: Memory, history: History, *, node_id: str) -> None:
         self._world, self._memory, self._node_id = world, memory, node_id
         self._history, self._backoff = history, world.backoff()
+        self.may_describe: Callable[[], bool] = lambda: True
         self._description: NodeReported | None = None
         self._described: NodeReported | None = None
         self._settled: NodeSettled | None = None
@@ -85,7 +91,8 @@ class Outbox:
     def _unsent(self) -> list[Report]:
         if self._history.alarm:
             return []
-        description = [self._description] if self._description else []
+        ready = self._description is not None and self.may_describe()
+        description = [self._description] if self._description and ready else []
         if not self._history.settled:
             return [*description]  # What is remembered of containers is of another epoch.
         records = self._memory.now.containers.values()

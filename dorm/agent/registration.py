@@ -6,11 +6,11 @@ everything over that it ran.
 """
 
 import asyncio
-from collections.abc import Collection
 
 import attrs
 import structlog
 
+from dorm.agent.memory import Memory
 from dorm.agent.world import RENEWAL_MAX_S, World
 from dorm.failpoints import point
 from dorm.keys import Keys
@@ -57,12 +57,12 @@ class Registration:
         node_id: str,
         holder: Holder,
         tenure: TenureRecord | None,
-        cleared: Collection[str],
+        memory: Memory,
         ttl_s: float,
     ) -> None:
         """Take who registers; without a tenure the node cannot be fenced.
 
-        Of tenures that are `cleared` nothing is left on this machine.
+        Of tenures that are cleared, by the memory, nothing is left on this machine.
         """
         self.held = asyncio.Event()
         self.lease_id = 0
@@ -77,7 +77,7 @@ class Registration:
             node_id,
         )
         self._holder, self._ttl_s = holder, ttl_s
-        self._tenure, self._cleared = tenure, cleared
+        self._tenure, self._memory, self._cleared = tenure, memory, memory.now.cleared
         self._create_revision, self._tenure_revision = 0, 0
 
     async def run(self) -> None:
@@ -141,20 +141,22 @@ class Registration:
         if node is not None and not self._is_ours(node):
             self._refused("another agent holds this node's name; give one of them another --node")
             return False
-        if self._tenure is None:
-            return await self._take(node, right, puts=[])
         record = from_json(right.value, TenureRecord) if right else None
-        if record == self._tenure:
+        ours = {self._tenure.tenure, *self._cleared} if self._tenure else set()
+        if record is not None and record.tenure not in ours:
+            if not record.closed:
+                self._refused(
+                    "another agent held this node's name, and may run containers under it until "
+                    "masters have fenced it off; that takes some seconds once it is silent"
+                )
+                return False
+            if self._tenure is not None and self._memory.now.tenure_held:
+                raise TenureOver  # Ours was over before that one could begin.
+        if self._tenure is None or record == self._tenure:
             return await self._take(node, right, puts=[])
         if record is not None and record.tenure == self._tenure.tenure and record.ended:
             raise TenureOver
-        known = record is None or record.tenure in {self._tenure.tenure, *self._cleared}
-        if record is not None and not record.closed and not known:
-            self._refused(
-                "another agent held this node's name, and may run containers under it until "
-                "masters have fenced it off; that takes some seconds once it is silent"
-            )
-            return False
+        await self._memory.hold_tenure()
         return await self._take(node, right, puts=[Put(self._tenure_key, to_json(self._tenure))])
 
     async def _take(

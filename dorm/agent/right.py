@@ -72,6 +72,24 @@ class Right:
         """Return whether containers may run now. Always, on a node that cannot be fenced."""
         return self._world.warden is None or self._world.clock.monotonic() < self.deadline_s
 
+    async def begin(self) -> None:
+        """Shorten what an agent before this one was granted, if it had a longer fence.
+
+        The record in etcd is about to say for how long to wait for what it says now.
+        """
+        warden, backoff = self._world.warden, self._world.backoff()
+        while warden is not None:  # Until the permit can be written.
+            try:
+                permit = await warden.permitted()
+                longest_s = self._world.clock.monotonic() + self._config.fence_s
+                if permit and permit.tenure == self._tenure and permit.deadline_s > longest_s:
+                    await warden.permit(self._tenure, longest_s)
+            except Unavailable as error:
+                _log.warning("right.not_shortened", reason=str(error))
+                await backoff.wait()
+            else:
+                return
+
     async def run(self) -> None:
         """Beat for ever. The warden is looked after before the node is registered, too."""
         clock, held = self._world.clock, self._registration.held

@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -41,7 +41,7 @@ def run_agent(config: AgentConfig) -> int:
         Rejected: The configuration cannot be used, or another agent uses the state directory.
     """
     failpoints.arm(os.environ.get(failpoints.VARIABLE, ""))
-    with _alone_in(Path(config.state_dir)):
+    with _alone_in(Path(config.state_dir) / "lock", option="--state-dir"):
         return asyncio.run(_run(config))
 
 
@@ -72,13 +72,16 @@ async def _run(config: AgentConfig) -> int:
         masters=masters,
         warden=warden,
     )
-    exit_code = EXIT_OK
+    exit_code, alone = EXIT_OK, ExitStack()
+    if warden is not None:  # Two agents of one node would end what the other one runs.
+        alone.enter_context(_alone_in(warden.run_dir / "agent.lock", option="--run-dir"))
     try:
         await run_beside(agent.run(), build(agent), listener)
     except* Corrupt as group:
         exit_code = EXIT_CORRUPT
         _log.error("agent.corrupt", errors=[str(error) for error in group.exceptions])
     finally:
+        alone.close()
         engine.close()
         await masters.close()
         await client.close()
@@ -108,20 +111,21 @@ async def guard(config: AgentConfig) -> SystemWarden | None:
 
 
 @contextmanager
-def _alone_in(state_dir: Path) -> Iterator[None]:
-    """Hold the state directory: two agents with one memory would undo each other's work.
+def _alone_in(path: Path, *, option: str) -> Iterator[None]:
+    """Hold a directory by a file in it: two agents in one would undo each other's work.
 
     Raises:
         Rejected: It is in use, or cannot be used.
     """
+    directory = path.parent
     try:
-        state_dir.mkdir(parents=True, exist_ok=True)
-        lock = os.open(state_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise Rejected(
             f"cannot be used: {error.strerror}",
-            field="--state-dir",
-            value=str(state_dir),
+            field=option,
+            value=str(directory),
             hint="give a directory that this user may write",
         ) from error
     try:
@@ -129,8 +133,8 @@ def _alone_in(state_dir: Path) -> Iterator[None]:
     except BlockingIOError as error:
         raise Rejected(
             "is in use by another agent",
-            field="--state-dir",
-            value=str(state_dir),
+            field=option,
+            value=str(directory),
             hint="stop that agent, or give this one a directory of its own",
         ) from error
     else:

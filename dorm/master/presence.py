@@ -61,7 +61,9 @@ class Presence:
         found = await self._etcd.range(self._keys.nodes, keys_only=True)
         present = {item.key.removeprefix(self._keys.nodes) for item in found.items}
         silent = [node_id for node_id, node in state.nodes.items() if node_id not in present]
-        records = await self._records(silent)
+        # One that is back under a new tenure may be long in describing itself.
+        expelled = [one for one, node in state.nodes.items() if node.expelled and not node.fenced]
+        records = await self._records([*dict.fromkeys((*silent, *expelled))])
         now = self._clock.monotonic()
         if self._looked_at is None or now - self._looked_at > GAP_S_MAX:
             self._absent_since.clear()
@@ -119,14 +121,14 @@ class Presence:
         )
         point("master.tenure.closed")
 
-    async def _records(self, silent: list[str]) -> dict[str, TenureRecord]:
-        """Return the tenures of silent nodes. Those of the others are in good hands."""
-        if not silent:
+    async def _records(self, wanted: list[str]) -> dict[str, TenureRecord]:
+        """Return the tenures of these nodes. Those of the others are in good hands."""
+        if not wanted:
             self._rights = {}
             return {}
         found = await self._etcd.range(self._keys.tenures)
         rights = {item.key.removeprefix(self._keys.tenures): item for item in found.items}
-        self._rights = {node_id: rights[node_id] for node_id in silent if node_id in rights}
+        self._rights = {node_id: rights[node_id] for node_id in wanted if node_id in rights}
         return {
             node_id: from_json(item.value, TenureRecord) for node_id, item in self._rights.items()
         }

@@ -48,6 +48,7 @@ def stored(kind: str = "app.cancelled/1", data: str = '{"app_id":"a"}') -> bytes
         (b"", "cannot decode"),
         (b"[]", "cannot decode"),
         (b"{" * 1000, "cannot decode"),
+        (b'{"x":' + b"[" * 100_000, "cannot decode"),
     ],
 )
 def test_what_cannot_be_read_stops_the_reader_and_says_why(raw: bytes, words: str) -> None:

@@ -143,3 +143,17 @@ def test_a_node_under_a_new_tenure_is_an_ordinary_node() -> None:
     """It came back, and nothing of the old tenure is left."""
     back = (*FENCED, a_node("n1", tenure="t2"))
     given(*back).when(membership.plan, seen()).then()
+
+
+def test_a_node_that_is_back_under_another_tenure_counts_as_fenced_before_it_describes_itself() -> (
+    None
+):
+    """Its engine may be away for long; what ran under the old tenure was cleared before."""
+    back = Observed(absent_ms={}, grace_ms=10_000, tenures={"n1": TenureSeen(tenure="t2")})
+    given(*EXPELLED).when(membership.plan, back).then(node_fenced("n1", **T1))
+
+
+def test_a_successor_that_died_before_its_first_word_keeps_nobody_expelled() -> None:
+    """The log knows the old tenure, etcd the new one; the old one is over either way."""
+    observed = of_tenure(tenure="t2")
+    given(*EXPELLED).when(membership.plan, observed).then(node_fenced("n1", **T1))

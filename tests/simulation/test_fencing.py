@@ -334,3 +334,21 @@ def test_an_agent_that_cannot_register_still_has_its_warden_replaced() -> None:
         machine.process.join()
 
     sound(run_script(1, script))
+
+
+def test_an_agent_whose_name_was_taken_meanwhile_does_not_go_on_where_it_froze() -> None:
+    """Its tenure was over before its successor's could begin, though that is over by now too."""
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        machine.process.cut_off()
+        await replaced(cluster)
+        await until(cluster, lambda: told(cluster, NodeFenced) == 1)
+        successor = TenureRecord(tenure="another", ended=True, closed=True)
+        key = cluster.keys.tenure("n1")
+        cluster.store.txn((), (Put(key, to_json(successor)),), ())
+        machine.process.join()
+        await until(cluster, lambda: not cluster.checker.state.nodes["n1"].lost)
+        assert not [one for one in on(cluster, "n1") if one.generation == 1]
+
+    sound(run_script(1, script))
