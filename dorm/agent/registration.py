@@ -6,6 +6,7 @@ everything over that it ran.
 """
 
 import asyncio
+from contextlib import suppress
 
 import attrs
 import structlog
@@ -78,7 +79,7 @@ class Registration:
         )
         self._holder, self._ttl_s = holder, ttl_s
         self._tenure, self._memory, self._cleared = tenure, memory, memory.now.cleared
-        self._create_revision, self._tenure_revision = 0, 0
+        self._create_revision, self._tenure_revision, self._away_until = 0, 0, 0.0
 
     async def run(self) -> None:
         """Register, keep the lease alive, and register again when it is lost, for ever.
@@ -87,6 +88,9 @@ class Registration:
             TenureOver: Masters ended the tenure.
         """
         while True:
+            if self._clock.monotonic() < self._away_until:
+                await self._backoff.wait()
+                continue
             try:
                 if await self._register():
                     self._backoff.reset()
@@ -96,6 +100,17 @@ class Registration:
             except (Unavailable, Rejected) as error:
                 _log.warning("registration.waits", node_id=self._node_id, reason=str(error))
                 await self._backoff.wait()
+
+    async def withdraw(self) -> None:
+        """Give the node's key up for a while, so that masters see a node that is of no use.
+
+        Its lease would say that all is well, and its containers would stay frozen for ever.
+        """
+        lease_id, self.lease_id = self.lease_id, 0
+        self._away_until = self._clock.monotonic() + self._ttl_s
+        _log.error("registration.withdrawn", node_id=self._node_id)
+        with suppress(Unavailable):
+            await self._etcd.revoke(lease_id)
 
     async def put(self, key: str, value: bytes, *reads: Get) -> TxnResult | None:
         """Write a key of the present under the lease, while node key and tenure are as left.

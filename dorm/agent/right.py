@@ -57,6 +57,7 @@ class Right:
     ) -> None:
         """Take what is to be kept; nothing is extended yet."""
         self.deadline_s = 0.0
+        self._hindered = False  # by this machine itself, in the last beat
         self.ring: Callable[[], None] = lambda: None
         self._config, self._world, self._tenure = config, world, tenure
         self._registration, self._reporter = registration, reporter
@@ -98,12 +99,19 @@ class Right:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._config.beat_s):
                     await held.wait()
+        held_at = clock.monotonic()
         while True:
             began_at = clock.monotonic()
+            self._hindered = False
             try:
                 await self._beat()
             except Unavailable as error:
                 _log.warning("right.not_extended", reason=str(error))
+            if self.holds or not self._hindered:
+                held_at = clock.monotonic()
+            elif clock.monotonic() - held_at > self._config.lease_ttl_s:
+                await self._registration.withdraw()
+                held_at = clock.monotonic()
             await clock.sleep(max(0.1, began_at + self._config.beat_s - clock.monotonic()))
 
     async def _beat(self) -> None:
@@ -113,6 +121,7 @@ class Right:
             Unavailable: The permit could not be written.
         """
         if not await self._is_guarded():
+            self._hindered = True
             return
         sent_at = self._world.clock.monotonic()
         try:
@@ -167,7 +176,11 @@ class Right:
     async def _extend(self, sent_at: float) -> None:
         deadline_s = sent_at + self._config.fence_s
         if self._world.warden is not None:
-            await self._world.warden.permit(self._tenure, deadline_s)
+            try:
+                await self._world.warden.permit(self._tenure, deadline_s)
+            except Unavailable:
+                self._hindered = True
+                raise
             point("agent.right.extended")
         held, self.deadline_s = self.holds, deadline_s
         if not held:

@@ -16,6 +16,10 @@ from events.errors import Rejected
 from events.nodes import Device
 from events.units import Resources
 
+FENCE_MARGIN_S: Final = 1.0
+"""By how much a lease must outlast the right to run: else a right could be attested anew, in a
+short election, after masters had taken it away."""
+
 _FAKE_GPU_BYTES: Final = 16 << 30
 _QUOTA_BYTES_MIN: Final = 8 << 20
 _PLAN_BYTES_MIN: Final = 512 << 20  # Python, numpy and the solver map a quarter of that
@@ -199,7 +203,7 @@ def space_config(archive: str, *, retain_events: int, quota: str) -> SpaceConfig
 )
 @click.option(
     "--lease-ttl",
-    type=click.FloatRange(2, 60),
+    type=click.FloatRange(4, 60),
     default=6.0,
     show_default=True,
     help="Seconds that a silent node stays in the cluster; an agent restarts within them.",
@@ -281,6 +285,13 @@ def agent_config(  # noqa: PLR0913 - one for each option
     Raises:
         Rejected: An option is not what it should be.
     """
+    if fence > lease_ttl - FENCE_MARGIN_S:
+        raise Rejected(
+            "is longer than a silent node stays in the cluster",
+            field="--fence",
+            value=f"{fence:g}",
+            hint=f"give at most {lease_ttl - FENCE_MARGIN_S:g}, or a longer --lease-ttl",
+        )
     host, port = parts.host_and_port(listen, option="--listen")
     node_id = parts.name(node, option="--node")
     devices = tuple(

@@ -73,6 +73,7 @@ def test_an_agent_offers_the_machine_unless_told_otherwise() -> None:
         ("mounts", ("data=/a:rx",), "--mount"),
         ("mounts", ("data=/a/../b",), "--mount"),
         ("mounts", ("/a",), "--mount"),
+        ("fence", 8.5, "--fence"),
     ],
 )
 def test_a_wrong_option_is_named(option: str, value: object, field: str) -> None:

@@ -1,6 +1,7 @@
 """Wardens, masters and agents with one protection switched off by a class that they are given."""
 
 import asyncio
+from typing import ClassVar
 
 from dorm.agent.agent import Agent
 from dorm.agent.right import Right
@@ -9,9 +10,23 @@ from dorm.master.presence import Presence
 from dorm.master.promises import Promises
 from dorm.master.registry import Registry
 from dorm.tenure import TenureRecord
+from events.errors import Unavailable
 from events.state import ClusterState
 from reconcilers.membership import Observed
 from tests.simulation.warden import SimWarden
+
+
+class NoRoomForPermits(SimWarden):
+    """After a while permits of one node cannot be written: its tmpfs is full."""
+
+    victims: ClassVar[set[object]] = set()
+
+    async def permit(self, tenure: str, deadline_s: float) -> None:
+        """See `Warden`."""
+        await self._process.gate()
+        if self._warden in self.victims:
+            raise Unavailable("the permit cannot be written: No space left on device")
+        await super().permit(tenure, deadline_s)
 
 
 class NoWarden(SimWarden):

@@ -11,6 +11,7 @@ from dorm.tenure import TenureRecord
 from events.codec import from_json, to_json
 from events.errors import NoSpace
 from events.nodes import NodeExpelled, NodeFenced, NodeLost
+from tests.simulation import insiders
 from tests.simulation.cluster import Cluster, Parts
 from tests.simulation.etcd import SimEtcdClient
 from tests.simulation.etcd_members import IDS
@@ -352,3 +353,17 @@ def test_an_agent_whose_name_was_taken_meanwhile_does_not_go_on_where_it_froze()
         assert not [one for one in on(cluster, "n1") if one.generation == 1]
 
     sound(run_script(1, script))
+
+
+def test_a_node_that_cannot_extend_its_right_by_its_own_fault_does_not_look_healthy() -> None:
+    """Its containers are frozen; while its lease lives, nobody would ever take them elsewhere."""
+    insiders.NoRoomForPermits.victims.clear()
+
+    async def script(cluster: Cluster) -> None:
+        machine = await a_busy_node(cluster)
+        insiders.NoRoomForPermits.victims.add(machine.warden)
+        await replaced(cluster)
+        insiders.NoRoomForPermits.victims.clear()
+        await until(cluster, lambda: not cluster.checker.state.nodes["n1"].lost)
+
+    sound(run_script(1, script, parts=Parts(warden=insiders.NoRoomForPermits)))

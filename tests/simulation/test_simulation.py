@@ -16,7 +16,7 @@ from tests.simulation.simulation import run_seed
 from tests.simulation.stage import BLOCK_S_MAX, Tally, blocks_of, running
 
 SEED = os.environ.get("DORM_SIM_SEED")
-SEEDS = [int(SEED)] if SEED else range(int(os.environ.get("DORM_SIM_SEEDS") or 500))
+SEEDS = [int(SEED)] if SEED else range(int(os.environ.get("DORM_SIM_SEEDS") or 300))
 BLOCKS = blocks_of(SEEDS)
 HASHED_SEEDS = (3, 8, 14, 21)
 ROOT = Path(__file__).parents[2]
