@@ -29,6 +29,7 @@ def master(world: World) -> Iterator[str]:
     server = uvicorn.Server(config)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
+        listener.listen()  # Before the server's thread gets that far: a first request waits.
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
